@@ -113,6 +113,19 @@ def test_rounding_to_bfloat16():
     assert dt.round_bfloat16(np.float32(1.01)).shape == ()
 
 
+@pytest.mark.parametrize(
+    ("source", "target"), [("bfloat16", "uint8"), ("uint8", "bfloat16"), ("bfloat16", "int16")]
+)
+def test_bytes_of_bfloat16(source, target):
+    """The cpu device does not have them: the float32 that it holds instead would be read."""
+    x = torch.tensor([0, 64, 128, 63]).to(getattr(torch, source))
+    ours = pellucid.tensor([0, 64, 128, 63]).to(getattr(pellucid, source))
+    assert ours.view(getattr(pellucid, target)).tolist() == x.view(getattr(torch, target)).tolist()
+    with pytest.raises(DTypeError, match="cpu device holds bfloat16 as float32"):
+        ours.cpu().view(getattr(pellucid, target))
+    assert ours.cpu().view(ours.dtype).tolist() == x.tolist()
+
+
 MIXED = [
     [-128, 0.0], [-129, 1.0], [-128.0, 0], [256, 0.0], [2**53 + 1, 0.0], [[2**62 + 1, 0.5], [True, -3.7]],
     [2**63, 0.5], [2**70, 0.5], [2**70, True], [float("nan"), 1], [1.5, float("inf")],

@@ -11,7 +11,7 @@ from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
-from ...tensors.dtypes import DType
+from ...tensors.dtypes import DType, bfloat16
 from ...tensors.meta import meta
 from ...tensors.shape import Size, axis, broadcast_shapes, broadcast_strides, infer, sizes, view_strides
 from ...tensors.tensor import Tensor
@@ -46,6 +46,7 @@ def view(input: Tensor, *size) -> Tensor:
 
     Raises:
         ShapeError: the shape needs a copy or has another number of elements, or bytes are no whole elements.
+        DTypeError: bytes of bfloat16 on the cpu device, which holds it as float32.
 
     Example:
         >>> import pellucid as torch
@@ -61,6 +62,11 @@ def _view_dtype(input: Tensor, d: DType) -> Tensor:
     m, offset = input._meta, input._offset
     shape, strides = m.shape, m.strides
     old, new = m.dtype.itemsize, d.itemsize
+    if m.device.type == "cpu" and d is not m.dtype and bfloat16 in (d, m.dtype):
+        raise DTypeError(
+            f"view: the cpu device holds bfloat16 as float32, so {m.dtype} cannot be read as {d}. "
+            "Use a tensor of webgpu, or .to()."
+        )
     if old != new:
         if not old or not new:
             raise DTypeError(f"view: {m.dtype} cannot be read as {d}. Use .to().")
