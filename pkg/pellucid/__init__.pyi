@@ -214,7 +214,15 @@ def add(
 ) -> Tensor:
     """Sum: ``out = input + alpha * other``."""
 
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: _float = 1,
+    alpha: _float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
 
 def addcdiv(
@@ -227,14 +235,32 @@ def addcmul(
 ) -> Tensor:
     """``out = input + value * tensor1 * tensor2``."""
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: _float = 1,
+    alpha: _float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
     nor the product where alpha is 0."""
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
+) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
 
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: _float = 1,
+    alpha: _float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
 
 def adjoint(input: Tensor) -> Tensor:
@@ -246,7 +272,13 @@ def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _b
 def alias_copy(input):
     """A copy."""
 
-def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def all(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
 
 def allclose(
@@ -257,23 +289,50 @@ def allclose(
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay."""
 
-def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def amax(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Largest element over axes; equal ones share the gradient."""
 
-def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def amin(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Smallest element over axes; equal ones share the gradient."""
 
-def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+def aminmax(
+    input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in radians from 1 to the number: 0 or pi of real ones."""
 
-def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def any(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
 
 def arange(
-    start=None, end=None, step=None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    start=None,
+    end=None,
+    step=None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
 
@@ -304,7 +363,14 @@ def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Te
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """Where the smallest element along an axis is, int64; the first of equal ones."""
 
-def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+def argsort(
+    input: Tensor,
+    dim: _int = -1,
+    descending: _bool = False,
+    stable: _bool = True,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`."""
 
 def argwhere(input: Tensor) -> Tensor:
@@ -355,7 +421,15 @@ def avg_pool1d(
 ) -> Tensor:
     """The mean of each window; of int64, the quotient towards 0."""
 
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: _float = 1,
+    alpha: _float = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
 def bartlett_window(
@@ -381,7 +455,9 @@ def batch_norm(
 ) -> Tensor:
     """`nn.functional.batch_norm` with the arguments in ATen's order."""
 
-def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(
+    input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
     which PyTorch raises an error."""
 
@@ -442,7 +518,12 @@ def broadcast_to(input: Tensor, size) -> Tensor:
     """``input.expand(size)``."""
 
 def bucketize(
-    input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False
+    input: Tensor | _float,
+    boundaries: Tensor,
+    *,
+    out_int32: _bool = False,
+    right: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The bucket of each value, between sorted boundaries: `searchsorted` with its arguments
     exchanged."""
@@ -470,13 +551,13 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels in another order: of each group the first, then of each the second, and so on."""
 
-def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Cholesky factorization; `linalg.cholesky`."""
 
-def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
 
-def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -627,20 +708,20 @@ def cov(
 ) -> Tensor:
     """Covariances of variables, which are rows; columns are observations."""
 
-def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Cross product of vectors of three elements."""
 
-def cummax(input: Tensor, dim: _int) -> ValuesAndIndices:
+def cummax(input: Tensor, dim: _int, *, out: Tensor | None = None) -> ValuesAndIndices:
     """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ...,
     input[i])``."""
 
-def cummin(input: Tensor, dim: _int) -> ValuesAndIndices:
+def cummin(input: Tensor, dim: _int, *, out: Tensor | None = None) -> ValuesAndIndices:
     """Running minimum along an axis, and where it stands; as `cummax`."""
 
-def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
+def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
 
-def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
@@ -652,7 +733,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def det(input: Tensor) -> Tensor:
     """The determinant of matrices, by LU factorization."""
 
-def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A matrix with a vector on a diagonal, or the vector on a diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -681,10 +762,22 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """Norm of a difference: ``(input - other).norm(p)``."""
 
-def div(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+def div(
+    input: Tensor | _float,
+    other: Tensor | _float,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Quotient: ``out = input / other``."""
 
-def divide(input: Tensor | _float, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+def divide(
+    input: Tensor | _float,
+    other: Tensor | _float,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Quotient: ``out = input / other``."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -705,7 +798,9 @@ def einsum(equation, *operands) -> Tensor:
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor:
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
 
-def empty(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+def empty(
+    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """A tensor whose values are whatever the memory holds."""
 
 def empty_like(
@@ -751,7 +846,13 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input - 1``, accurate near zero."""
 
 def eye(
-    n: _int, m: _int | None = None, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    n: _int,
+    m: _int | None = None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
 
@@ -815,14 +916,20 @@ def fmod(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) ->
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the point: ``input - trunc(input)``."""
 
-def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
 def frobenius_norm(input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """The square root of the sum of squares over axes, all if dim is None."""
 
 def full(
-    size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    size,
+    fill_value,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A tensor of one value."""
 
@@ -831,7 +938,9 @@ def full_like(
 ) -> Tensor:
     """`full` with the shape, dtype and device of ``input``."""
 
-def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+def gather(
+    input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
 
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -840,11 +949,11 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ge(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input >= other``."""
 
-def geqrf(input: Tensor) -> Reflections:
+def geqrf(input: Tensor, *, out: Tensor | None = None) -> Reflections:
     """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
     Q."""
 
-def ger(input: Tensor, vec2: Tensor) -> Tensor:
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
@@ -913,17 +1022,31 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None)
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0."""
 
-def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+def histc(
+    input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None
+) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count."""
 
 def histogram(
-    input: Tensor, bins=100, *, range=None, weight: Tensor | None = None, density: _bool = False
+    input: Tensor,
+    bins=100,
+    *,
+    range=None,
+    weight: Tensor | None = None,
+    density: _bool = False,
+    out: Tensor | None = None,
 ) -> Histogram:
     """How many elements lie in each bin, each of which has its left edge and the last one its right,
     too."""
 
 def histogramdd(
-    input: Tensor, bins, range=None, weight: Tensor | None = None, density: _bool = False
+    input: Tensor,
+    bins,
+    range=None,
+    weight: Tensor | None = None,
+    density: _bool = False,
+    *,
+    out: Tensor | None = None,
 ) -> Histograms:
     """`histogram` of points with several coordinates, which are the last axis."""
 
@@ -952,7 +1075,9 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
     order of n."""
 
-def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(
+    input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
@@ -967,10 +1092,10 @@ def index_reduce(
     """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
     there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
 
-def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
 
-def inner(input: Tensor, other: Tensor) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
 
 def instance_norm(
@@ -986,7 +1111,7 @@ def instance_norm(
 ) -> Tensor:
     """Every channel of every member of the batch with its own mean and variance."""
 
-def inverse(input: Tensor) -> Tensor:
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices, by LU factorization. To multiply with it, `linalg.solve` is quicker and
     more exact."""
 
@@ -1007,6 +1132,7 @@ def isin(
     *,
     assume_unique: _bool = False,
     invert: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Whether each element is one of others; ``invert`` whether it is none."""
 
@@ -1051,10 +1177,12 @@ def kaiser_window(
 ) -> Tensor:
     """`signal.windows.kaiser`."""
 
-def kron(input: Tensor, other: Tensor) -> Tensor:
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: every element of ``input`` times all of ``other``."""
 
-def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+def kthvalue(
+    input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None
+) -> ValuesAndIndices:
     """The ``k``-th smallest value of each row, counted from 1, and its place."""
 
 def layer_norm(
@@ -1070,7 +1198,7 @@ def layer_norm(
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least multiple of both that is not negative; 0 where one is 0."""
 
-def ldexp(input: Tensor, other: Tensor) -> Tensor:
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``."""
 
 def le(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1089,7 +1217,14 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the size of the gamma function."""
 
 def linspace(
-    start, end, steps: _int, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    start,
+    end,
+    steps: _int,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
 
@@ -1114,7 +1249,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log2(2^input + 2^other)``."""
 
-def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
     exp(input[i]))``."""
 
@@ -1145,10 +1280,13 @@ def logspace(
     dtype: DType | None = None,
     device=None,
     requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """``steps`` powers of ``base``, whose exponents are equally far apart from ``start`` to ``end``."""
 
-def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
 
 def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1158,11 +1296,16 @@ def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | L
     """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
     singular is no error."""
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
 
 def lu_unpack(
-    LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    unpack_data: _bool = True,
+    unpack_pivots: _bool = True,
+    *,
+    out: Tensor | None = None,
 ) -> PLU:
     """The factors of ``A = P L U`` from `linalg.lu_factor`."""
 
@@ -1172,7 +1315,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float, *, out: Ten
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of ``source``, in order, where ``mask`` is true."""
 
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1182,11 +1325,16 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices: ``I + A + A²/2 + A³/6 + ...``."""
 
-def matrix_power(input: Tensor, n: _int) -> Tensor:
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A power of square matrices, by squaring."""
 
 def max(
-    input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
+    input: Tensor,
+    dim: _int | Tensor | None = None,
+    keepdim: _bool = False,
+    *,
+    other: Tensor | None = None,
+    out: Tensor | None = None,
 ):
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
     larger of two, element by element."""
@@ -1244,6 +1392,7 @@ def mean(
     keepdim: _bool = False,
     *,
     dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
@@ -1254,7 +1403,12 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Grids of coordinates: result ``k`` has the value of tensor ``k`` at every point of the grid."""
 
 def min(
-    input: Tensor, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None
+    input: Tensor,
+    dim: _int | Tensor | None = None,
+    keepdim: _bool = False,
+    *,
+    other: Tensor | None = None,
+    out: Tensor | None = None,
 ):
     """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
     smaller of two, element by element."""
@@ -1265,7 +1419,9 @@ def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+def mode(
+    input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None
+) -> ValuesAndIndices:
     """The most frequent value of each row, the smallest of several, and the last place where it
     stands."""
 
@@ -1275,14 +1431,19 @@ def moveaxis(input: Tensor, source, destination) -> Tensor:
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
 
-def msort(input: Tensor) -> Tensor:
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The values sorted along the first axis."""
 
 def mul(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Product: ``out = input * other``."""
 
 def multinomial(
-    input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
+    input: Tensor,
+    num_samples: _int,
+    replacement: _bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn in proportion to weights. Waits for the device, which looks at the weights."""
 
@@ -1292,11 +1453,16 @@ def multiply(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | No
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
 
-def mvlgamma(input: Tensor, p: _int) -> Tensor:
+def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the gamma function of p dimensions."""
 
 def nan_to_num(
-    input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    input: Tensor,
+    nan: _float | None = None,
+    posinf: _float | None = None,
+    neginf: _float | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The tensor with numbers in the place of NaN and infinity."""
 
@@ -1306,6 +1472,7 @@ def nanmean(
     keepdim: _bool = False,
     *,
     dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Mean of what is not NaN."""
 
@@ -1313,7 +1480,13 @@ def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
     """`median` of what is not NaN."""
 
 def nanquantile(
-    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
 ) -> Tensor:
     """`quantile` of what is not NaN."""
 
@@ -1329,7 +1502,7 @@ def nansum(
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Part of one axis, sharing storage."""
 
-def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `narrow` shows."""
 
 def native_batch_norm(
@@ -1377,7 +1550,7 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The number next to ``input`` toward ``other``."""
 
-def nonzero(input: Tensor, *, as_tuple: _bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Tensor | None = None) -> Any:
     """The indices of all elements that are not zero, in row-major order. Waits for the device: their
     number is data."""
 
@@ -1399,16 +1572,21 @@ def normal(
     generator: Generator | None = None,
     dtype: DType | None = None,
     device=None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Normal random numbers, each with its own mean and standard deviation: ``mean + std * randn``."""
 
 def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input != other``."""
 
-def nuclear_norm(input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def nuclear_norm(
+    input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """The sum of the singular values of matrices."""
 
-def ones(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+def ones(
+    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """A tensor of ones."""
 
 def ones_like(
@@ -1419,10 +1597,18 @@ def ones_like(
 def orgqr(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
 
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+def ormqr(
+    input: Tensor,
+    tau: Tensor,
+    other: Tensor,
+    left: _bool = True,
+    transpose: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The product of Q, as `geqrf` has it, with a matrix."""
 
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
 
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> USV:
@@ -1451,10 +1637,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson variates of these rates; NaN where a rate is negative, infinite or NaN, of which PyTorch
     raises an error."""
 
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex number of a size and an angle in radians."""
 
-def polygamma(n: _int, input: Tensor) -> Tensor:
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `digamma` of order n."""
 
 def positive(input: Tensor) -> Tensor:
@@ -1467,18 +1653,29 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``input`` where positive, else ``weight * input``."""
 
 def prod(
-    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+    input: Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """A copy with ``source`` at places of the flat tensor, or added there."""
 
-def qr(input: Tensor, some: _bool = True) -> QR:
+def qr(input: Tensor, some: _bool = True, *, out: Tensor | None = None) -> QR:
     """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some."""
 
 def quantile(
-    input: Tensor, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
 ) -> Tensor:
     """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
 
@@ -1491,6 +1688,7 @@ def rand(
     device=None,
     generator: Generator | None = None,
     requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Uniform random numbers in [0, 1), 24 bits each; the same on every device."""
 
@@ -1505,6 +1703,7 @@ def randint(
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Random integers from ``low`` to before ``high``."""
 
@@ -1520,6 +1719,7 @@ def randn(
     device=None,
     generator: Generator | None = None,
     requires_grad: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Standard normal random numbers; equal on every device within 1e-5."""
 
@@ -1527,7 +1727,12 @@ def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Ten
     """`randn` with the shape, dtype and device of ``input``."""
 
 def randperm(
-    n: _int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+    n: _int,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
@@ -1546,7 +1751,7 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def remainder(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``."""
 
-def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
     """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
 
 def repeat_interleave(
@@ -1625,6 +1830,7 @@ def scatter(
     *,
     value: _float | None = None,
     reduce: str | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
     places the last source stays."""
@@ -1647,6 +1853,7 @@ def searchsorted(
     right: _bool = False,
     side: str | None = None,
     sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Places where values would be inserted into sorted rows so that these stay sorted."""
 
@@ -1699,7 +1906,14 @@ def slogdet(input: Tensor) -> SignAndLog:
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
-def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
+def sort(
+    input: Tensor,
+    dim: _int = -1,
+    descending: _bool = False,
+    stable: _bool = True,
+    *,
+    out: Tensor | None = None,
+) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were."""
 
 def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1720,7 +1934,9 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
 
-def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+def squeeze_copy(
+    input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of what `squeeze` shows."""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -1733,6 +1949,7 @@ def std(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Standard deviation over axes: the square root of `var`, same arguments."""
 
@@ -1743,6 +1960,7 @@ def std_mean(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
+    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """``(std(input, ...), mean(input, ...))``."""
 
@@ -1777,10 +1995,11 @@ def sum(
     keepdim: _bool = False,
     *,
     dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> USV:
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> USV:
     """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
 
 def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> USV:
@@ -1801,7 +2020,9 @@ def t_copy(input: Tensor) -> Tensor:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements by their places in the flat tensor, in the shape of ``index``."""
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
+def take_along_dim(
+    input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
     None. Along an axis negative indices count from the end."""
 
@@ -1827,7 +2048,13 @@ def tile(input: Tensor, *dims) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
 
 def topk(
-    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
+    input: Tensor,
+    k: _int,
+    dim: _int = -1,
+    largest: _bool = True,
+    sorted: _bool = True,
+    *,
+    out: Tensor | None = None,
 ) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
 
@@ -1847,17 +2074,23 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1)
     """Integral along an axis by the trapezoidal rule."""
 
 def triangular_solve(
-    b: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+    b: Tensor,
+    A: Tensor,
+    upper: _bool = True,
+    transpose: _bool = False,
+    unitriangular: _bool = False,
+    *,
+    out: Tensor | None = None,
 ) -> Triangular:
     """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
 
-def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""
 
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
     """Rows and columns of the lower triangle of a matrix, as two rows, by rows."""
 
-def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal."""
 
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
@@ -1924,6 +2157,7 @@ def var(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
 
@@ -1934,10 +2168,11 @@ def var_mean(
     keepdim: _bool = False,
     *,
     correction: _float | None = None,
+    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """``(var(input, ...), mean(input, ...))``."""
 
-def vdot(input: Tensor, other: Tensor) -> Tensor:
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, the first conjugated."""
 
 def view_as_complex(input: Tensor) -> Tensor:
@@ -1947,7 +2182,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one
     first."""
 
-def view_copy(input: Tensor, *size) -> Tensor:
+def view_copy(input: Tensor, *size, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows."""
 
 def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
@@ -1967,7 +2202,9 @@ def xlogy(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None 
 def zero_(input: Tensor) -> Tensor:
     """Write 0 over every element; the tensor itself is returned."""
 
-def zeros(*size, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+def zeros(
+    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """A tensor of zeros."""
 
 def zeros_like(

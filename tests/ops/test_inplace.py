@@ -1,12 +1,16 @@
 """Writing into tensors and views: strides, packed types at odd places, aliases, overlaps, versions."""
 
+import inspect
+
+import numpy as np
 import pytest
 import torch
 
 import pellucid
 from ops.oracle import DEVICES
 from ops.values import equal, ours
-from pellucid.errors import DeviceError, DTypeError, GradientError, ShapeError
+from pellucid.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from pellucid.tensors.absent import public
 from samples.sample import DTYPES
 
 VIEWS = {
@@ -213,6 +217,61 @@ def test_out(device):
         pellucid.add(x, y, out=flags)
     with pytest.raises(GradientError, match="add: out= records no gradient"):
         pellucid.add(x.clone().requires_grad_(), y, out=row)
+
+
+def test_what_pytorch_writes_into_out_is_written_here():
+    def takes(call):
+        code = call.__code__
+        return "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    for place in ("", "fft", "linalg", "special"):
+        ours = getattr(pellucid, place) if place else pellucid
+        names = public()[f"out of torch{'.' * bool(place)}{place}"]
+        have = {name: getattr(ours, name) for name in names if inspect.isfunction(getattr(ours, name, None))}
+        assert len(have) > 15
+        assert not [name for name, call in have.items() if not (takes(call) or takes(inspect.unwrap(call)))]
+
+
+WRITTEN = {
+    "sum": lambda p, x: p.sum(x, 1, out=p.zeros(2)),
+    "cumsum": lambda p, x: p.cumsum(x, 0, out=p.empty(0)),
+    "max": lambda p, x: p.max(x, 1, out=(p.zeros(2), p.zeros(2, dtype=p.int64))),
+    "topk": lambda p, x: p.topk(x, 2, out=(p.zeros(0), p.zeros(0, dtype=p.int64))).values,
+    "qr": lambda p, x: (lambda Q, R: Q @ R)(*p.linalg.qr(x, out=(p.zeros(2, 2), p.zeros(2, 3)))),
+    "addmm": lambda p, x: p.addmm(x[:, :2], x, x.mT, beta=2, out=p.zeros(2, 2)),
+    "overlapping": lambda p, x: p.flip(p.tril(x, out=x), (0,)),
+    "whole numbers": lambda p, x: p.arange(3, out=p.zeros(3, dtype=p.int32)),
+    "new": lambda p, x: p.full((2,), 3, out=p.zeros(2, dtype=p.float16)),
+    "into a part": lambda p, x: (p.sum(x, 1, out=(whole := p.zeros(2, 2))[1]), whole),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("case", WRITTEN)
+def test_out_as_in_pytorch(case, device):
+    def run(p):
+        found = WRITTEN[case](p, p.tensor([[1.0, 5.0, 2.0], [4.0, 3.0, 6.0]]))
+        parts = found if isinstance(found, tuple) else (found,)
+        return [(str(t.dtype).split(".")[1], np.array(t.tolist())) for t in parts]
+
+    with pellucid.device(device):
+        mine = run(pellucid)
+    for (have, a), (wanted, b) in zip(mine, run(torch), strict=True):
+        assert have == wanted
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_out_that_does_not_fit():
+    with pellucid.device("cpu"):
+        x, y = pellucid.ones(2, 3), pellucid.zeros(3)
+        with pytest.raises(ArgumentError, match=r"there are 2 results\. As out, give as many"):
+            pellucid.sort(x, out=(y,))
+        with pytest.raises(ArgumentError, match="out"):
+            pellucid.sum(x, out=3)
+        with pytest.raises(GradientError, match="cumsum: out= records no gradient"):
+            pellucid.cumsum(x.requires_grad_(), 0, out=pellucid.zeros(2, 3))
+    with pytest.raises(DeviceError, match="out on meta"):
+        pellucid.kron(y, y, out=pellucid.zeros(9, device="meta"))
 
 
 FILLED = {

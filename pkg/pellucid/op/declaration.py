@@ -26,7 +26,7 @@ from .elementwise import Elementwise
 from .plan import VIEW_NAMES
 from .plan_text import NAMES
 from .planning import Op
-from .public import name_overloads, publish
+from .public import is_written, name_overloads, publish
 from .rules import promote
 from .schema import OPS, Argument
 from .slow_path import call_into, call_slowly
@@ -181,7 +181,7 @@ def op(
         BY_INDEX.append(o)
         stream().sites.append(o.public)
         o.record = recorder(o)
-        o.call = call_path(o, call_slowly, call_into if out or _takes_out(o) else None)
+        o.call = call_path(o, call_slowly, call_into if out or _takes_out(o, exports) else None)
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
         publish(o.call, None if public else exports, method, in_place)
@@ -192,8 +192,10 @@ def op(
     return declare
 
 
-def _takes_out(o: Op) -> bool:
-    """Whether results can be written into a given tensor: elementwise ops of tensors."""
+def _takes_out(o: Op, exports: str | tuple[str, ...] | None) -> bool:
+    """Whether results can be written into a given tensor: elementwise ops of tensors, and as in PyTorch."""
+    if is_written(o.name, exports) and not o.mutates:
+        return True
     tensors = any(a.role in ("tensor", "optional", "operand", "tensors") for a in o.arguments)
     return isinstance(o.kernel, Elementwise) and tensors and not o.mutates
 

@@ -13,7 +13,9 @@ from functools import wraps
 from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
-from ..errors import DTypeError, PellucidError
+from ..autograd.grad_mode import is_grad_enabled
+from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError, ShapeError
+from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
 from .arguments import READERS, named, reader, wrong
@@ -71,6 +73,76 @@ def function(
         return function
 
     return declare
+
+
+def written(where: str, out: Any, result: Any) -> Any:
+    """``out=``: a result written over a tensor of its shape, or made the memory of one without elements.
+
+    Args:
+        where: for messages.
+        out: the tensor; of several results as many.
+        result: what was computed.
+
+    Returns:
+        ``out``, as ``result`` is.
+
+    Raises:
+        ArgumentError: it is no tensor, or not as many.
+        GradientError: something requires grad.
+        ShapeError, DTypeError, DeviceError: the result does not fit.
+    """
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise ArgumentError(f"{where}: there are {len(result)} results. As out, give as many tensors.")
+        several = [written(where, t, part) for t, part in zip(out, result, strict=True)]
+        kind: Any = type(result)
+        return kind(*several) if hasattr(kind, "_make") else tuple(several)
+    if not hasattr(out, "_meta"):
+        raise named(where, wrong("out", "Tensor", out))
+    if is_grad_enabled() and (out._node is not None or result._node is not None):
+        raise GradientError(
+            f"{where}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
+        )
+    have, wanted = result._meta, out._meta
+    if have.device is not wanted.device:
+        raise DeviceError(
+            f"{where}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the "
+            "same device."
+        )
+    if not can_cast(have.dtype, wanted.dtype):
+        raise DTypeError(
+            f"{where}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
+        )
+    if have.shape == wanted.shape:
+        return out.copy_(result)
+    if wanted.numel:
+        raise ShapeError(
+            f"{where}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. Give a "
+            "tensor of that shape, or one without elements."
+        )
+    out.data = result.to(wanted.dtype)
+    return out
+
+
+def is_written(name: str, exports: str | tuple[str, ...] | None) -> bool:
+    """Whether PyTorch's function of a name takes ``out=``."""
+    places = (exports,) if isinstance(exports, str) else exports or ()
+    rows = (f"out of {'torch' if place == 'torch' else f'torch.{place}'}" for place in places)
+    return any(name in known().get(row, ()) for row in rows)
+
+
+def _writing(call: Callable) -> Callable:
+    """A function that takes ``out=`` besides, whose dtype and device new tensors have."""
+    taken = [name for name in ("device", "dtype") if "device" in signature(call).parameters]
+
+    def into(*args, out=None, **kwargs):
+        if out is None:
+            return call(*args, **kwargs)
+        for name in taken:
+            kwargs.setdefault(name, getattr(out, name, None))
+        return written(call.__name__, out, call(*args, **kwargs))
+
+    return wraps(call)(into)
 
 
 def copied_over(function: Callable) -> Callable:
@@ -135,10 +207,13 @@ def publish(
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")
     public = function if hasattr(function, "op") else explained(function)
+    takes = o is None and is_written(name, exports) and "out" not in signature(function).parameters
+    outer = _writing(public) if takes else public
     for place, n, value in entries:
         # What takes nothing but its own tensor has one.
         is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
-        place[n] = public if value is function and not is_safe else value
+        known_as = public if place is METHODS else outer
+        place[n] = known_as if value is function and not is_safe else value
     if method or forms:
         for give in attach:
             give()

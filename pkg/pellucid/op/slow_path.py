@@ -7,14 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..autograd.grad_mode import is_grad_enabled
 from ..device import get_default_device, resolved
-from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError, ShapeError
-from ..tensors import dtypes as dt
-from .arguments import named, wrong
+from ..errors import ArgumentError, PellucidError
+from .arguments import named
 from .plan import run_followed
 from .plan_cache import keep_plan
 from .planning import Op
+from .public import written
 from .symbols import SYMBOLS, moved, plain_of, settled
 
 # What calls an op, and what writes its result in place, where an argument is an example of a batch: once
@@ -156,36 +155,5 @@ def _planned(o: Op, values: tuple) -> Callable:
 
 
 def call_into(o: Op, out: Any, values: tuple) -> Any:
-    """``out=``: the result written over a tensor of its shape, or made the memory of one without elements.
-
-    Raises:
-        ArgumentError: it is no tensor.
-        GradientError: something requires grad.
-        ShapeError, DTypeError: the result does not fit.
-    """
-    if not hasattr(out, "_meta"):
-        raise named(o.public, wrong("out", "Tensor", out))
-    result = call_slowly(o, values)
-    if is_grad_enabled() and (out._node is not None or o.any_node(values)):
-        raise GradientError(
-            f"{o.public}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
-        )
-    have, wanted = result._meta, out._meta
-    if have.device is not wanted.device:
-        raise DeviceError(
-            f"{o.public}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the "
-            "same device."
-        )
-    if not dt.can_cast(have.dtype, wanted.dtype):
-        raise DTypeError(
-            f"{o.public}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
-        )
-    if have.shape == wanted.shape:
-        return out.copy_(result)
-    if wanted.numel:
-        raise ShapeError(
-            f"{o.public}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. "
-            "Give a tensor of that shape, or one without elements."
-        )
-    out.data = result.to(wanted.dtype)
-    return out
+    """A call with ``out=``; see `written`."""
+    return written(o.public, out, call_slowly(o, values))

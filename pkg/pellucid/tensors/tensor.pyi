@@ -249,21 +249,29 @@ class Tensor(Portable):
         """In-place form of `addr`: writes the result into this tensor and returns it."""
     def adjoint(self) -> Tensor:
         """The matrices of the last two axes transposed, and conjugated if complex."""
-    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    def all(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
         """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
-    def amax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    def amax(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
         """Largest element over axes; equal ones share the gradient."""
-    def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    def amin(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
         """Smallest element over axes; equal ones share the gradient."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """``(amin(input, dim), amax(input, dim))``."""
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """The angle in radians from 1 to the number: 0 or pi of real ones."""
-    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    def any(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    ) -> Tensor:
         """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
         """Angle in radians whose cosine is the value."""
@@ -395,11 +403,11 @@ class Tensor(Portable):
         input[i])``."""
     def cummin(self, dim: _int) -> ValuesAndIndices:
         """Running minimum along an axis, and where it stands; as `cummax`."""
-    def cumprod(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    def cumprod(self, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
     def cumprod_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """In-place form of `cumprod`: writes the result into this tensor and returns it."""
-    def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    def cumsum(self, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
         """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
     def cumsum_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
         """In-place form of `cumsum`: writes the result into this tensor and returns it."""
@@ -491,7 +499,9 @@ class Tensor(Portable):
         """The part after the point: ``input - trunc(input)``."""
     def frexp(self) -> tuple[Tensor, Tensor]:
         """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
-    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+    def gather(
+        self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
+    ) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
     def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The greatest divisor of both; of 0 and a number the number's size."""
@@ -499,7 +509,7 @@ class Tensor(Portable):
         """``input >= other``."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fill with numbers of trials up to the first success, of probability ``p`` each."""
-    def geqrf(self) -> Reflections:
+    def geqrf(self, *, out: Tensor | None = None) -> Reflections:
         """QR factorization as LAPACK has it: ``(a, tau)``, from which `linalg.householder_product` makes
         Q."""
     def ger(self, vec2: Tensor) -> Tensor:
@@ -557,7 +567,7 @@ class Tensor(Portable):
         self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
     ) -> Tensor:
         """In-place form of `index_reduce`: writes the result into this tensor and returns it."""
-    def index_select(self, dim: _int, index: Tensor) -> Tensor:
+    def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
     def inner(self, other: Tensor) -> Tensor:
         """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
@@ -673,18 +683,37 @@ class Tensor(Portable):
         """The exponential of square matrices: ``I + A + A²/2 + A³/6 + ...``."""
     def matrix_power(self, n: _int) -> Tensor:
         """A power of square matrices, by squaring."""
-    def max(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
+    def max(
+        self,
+        dim: _int | Tensor | None = None,
+        keepdim: _bool = False,
+        *,
+        other: Tensor | None = None,
+        out: Tensor | None = None,
+    ):
         """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
         larger of two, element by element."""
     def maximum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The larger of two, element by element; NaN if one is NaN."""
     def mean(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: DType | None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """Mean over axes: ``sum(input, dim) / count``."""
     def median(self, dim: _int | None = None, keepdim: _bool = False):
         """The middle of the sorted values, the lower of two; NaN where there is one."""
-    def min(self, dim: _int | Tensor | None = None, keepdim: _bool = False, *, other: Tensor | None = None):
+    def min(
+        self,
+        dim: _int | Tensor | None = None,
+        keepdim: _bool = False,
+        *,
+        other: Tensor | None = None,
+        out: Tensor | None = None,
+    ):
         """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
         smaller of two, element by element."""
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -785,7 +814,14 @@ class Tensor(Portable):
         """Power: ``out = input ** exponent``."""
     def prelu(self, weight: Tensor) -> Tensor:
         """``input`` where positive, else ``weight * input``."""
-    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+    def prod(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: DType | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy with ``source`` at places of the flat tensor, or added there."""
@@ -896,7 +932,9 @@ class Tensor(Portable):
         """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
     def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
-    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> ValuesAndIndices:
+    def sort(
+        self, dim: _int = -1, descending: _bool = False, stable: _bool = True, *, out: Tensor | None = None
+    ) -> ValuesAndIndices:
         """Elements in order along an axis, and where they were."""
     def split(self, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of an axis."""
@@ -938,7 +976,12 @@ class Tensor(Portable):
     def subtract(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Difference: ``out = input - alpha * other``."""
     def sum(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: DType | None = None,
+        out: Tensor | None = None,
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
     def sum_to_size(self, *size) -> Tensor:
@@ -973,7 +1016,15 @@ class Tensor(Portable):
         positions."""
     def tile(self, *dims) -> Tensor:
         """`repeat` with missing leading counts taken as 1."""
-    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> ValuesAndIndices:
+    def topk(
+        self,
+        k: _int,
+        dim: _int = -1,
+        largest: _bool = True,
+        sorted: _bool = True,
+        *,
+        out: Tensor | None = None,
+    ) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
     def trace(self) -> Tensor:
         """Sum of the main diagonal of a matrix."""
@@ -986,9 +1037,9 @@ class Tensor(Portable):
         self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
     ) -> Triangular:
         """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
-    def tril(self, diagonal: _int = 0) -> Tensor:
+    def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The lower triangle of the last two axes; zero above the diagonal."""
-    def triu(self, diagonal: _int = 0) -> Tensor:
+    def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The upper triangle of the last two axes; zero below the diagonal."""
     def true_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Quotient: ``out = input / other``, floating point for integers too."""

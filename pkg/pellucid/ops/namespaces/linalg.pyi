@@ -20,54 +20,60 @@ from ...tensors.tensor import Tensor
 
 __all__: list[str]
 
-def cholesky(input: Tensor, *, upper: _bool = False) -> Tensor:
+def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """Cholesky factorization ``A = L Lᴴ``, L lower triangular; with upper ``A = Uᴴ U``."""
 
-def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False) -> CholeskyEx:
+def cholesky_ex(
+    input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Tensor | None = None
+) -> CholeskyEx:
     """Cholesky factorization that says in ``info`` where it fails; see `linalg.cholesky`."""
 
-def cond(A: Tensor, p: _float | str | None = None) -> Tensor:
+def cond(A: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition of matrices: ``|A| |A⁻¹|``, by which errors of a system's solution may grow."""
 
-def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
+def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """Cross products of vectors of three elements along an axis."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of matrices, by LU factorization."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """What lies on a diagonal of matrices, as a view; `diagonal` of the last two axes."""
 
-def eig(A: Tensor) -> Eigen:
+def eig(A: Tensor, *, out: Tensor | None = None) -> Eigen:
     """Eigenvalues and eigenvectors of matrices: ``A = V diag(L) V⁻¹``, complex numbers."""
 
-def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
+def eigh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Eigen:
     """Eigenvalues and eigenvectors of symmetric matrices: ``A = Q diag(L) Qᴴ``."""
 
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Eigenvalues of matrices, complex numbers; see `linalg.eig`."""
 
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """Eigenvalues of symmetric matrices, in rising order; arguments as `linalg.eigh`."""
 
-def householder_product(input: Tensor, tau: Tensor) -> Tensor:
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
 
-def inv(A: Tensor) -> Tensor:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices, by LU factorization. To multiply with it, `linalg.solve` is quicker and
     more exact."""
 
-def inv_ex(A: Tensor, *, check_errors: _bool = False) -> InverseEx:
+def inv_ex(A: Tensor, *, check_errors: _bool = False, out: Tensor | None = None) -> InverseEx:
     """`linalg.inv` that says in ``info`` where A is singular."""
 
-def ldl_factor(input: Tensor, *, hermitian: _bool = False) -> LDL:
+def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> LDL:
     """LDL factorization as `linalg.ldl_solve` takes it: ``(LD, pivots)``; see `linalg.ldl_factor_ex`."""
 
-def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False) -> LDLEx:
+def ldl_factor_ex(
+    input: Tensor, *, hermitian: _bool = False, check_errors: _bool = False, out: Tensor | None = None
+) -> LDLEx:
     """LDL factorization ``P A Pᵀ = L D Lᵀ`` as LAPACK has it; D has blocks of one or two rows. It runs
     on the cpu device, wherever the input is."""
 
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
+def ldl_solve(
+    LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """The ``X`` of ``A X = B`` from the LDL factorization of A. It runs on the cpu device, wherever
     the input is."""
 
@@ -75,17 +81,27 @@ def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | No
     """The ``X`` for which ``|A X - B|`` is least, and of these the shortest; by the pseudo-inverse of
     A."""
 
-def lu(A: Tensor, *, pivot: _bool = True) -> PLU:
+def lu(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> PLU:
     """LU factorization ``A = P L U``: a permutation, a lower triangle with ones on its diagonal, an
     upper one."""
 
-def lu_factor(A: Tensor, *, pivot: _bool = True) -> LUFactor:
+def lu_factor(A: Tensor, *, pivot: _bool = True, out: Tensor | None = None) -> LUFactor:
     """LU factorization as `linalg.lu_solve` takes it: ``(LU, pivots)``; see `linalg.lu_factor_ex`."""
 
-def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False) -> LUFactorEx:
+def lu_factor_ex(
+    A: Tensor, *, pivot: _bool = True, check_errors: _bool = False, out: Tensor | None = None
+) -> LUFactorEx:
     """LU factorization that says in ``info`` where U is singular; see `linalg.lu_factor`."""
 
-def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False) -> Tensor:
+def lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: _bool = True,
+    adjoint: _bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """The ``X`` of ``A X = B`` from the LU factorization of A."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -102,10 +118,11 @@ def matrix_norm(
     keepdim: _bool = False,
     *,
     dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Norm of matrices."""
 
-def matrix_power(input: Tensor, n: _int) -> Tensor:
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A power of square matrices, by squaring."""
 
 def matrix_rank(
@@ -115,13 +132,22 @@ def matrix_rank(
     *,
     atol: Tensor | _float | None = None,
     rtol: Tensor | _float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """How many singular values of matrices are not 0."""
 
-def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order of multiplications that takes least work."""
 
-def norm(A: Tensor, ord=None, dim=None, keepdim: _bool = False, *, dtype: DType | None = None) -> Tensor:
+def norm(
+    A: Tensor,
+    ord=None,
+    dim=None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Norm of vectors or matrices."""
 
 def pinv(
@@ -131,46 +157,65 @@ def pinv(
     *,
     atol: Tensor | _float | None = None,
     rtol: Tensor | _float | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The pseudo-inverse (Moore-Penrose inverse) of matrices, by singular values."""
 
-def qr(A: Tensor, mode: str = "reduced") -> QR:
+def qr(A: Tensor, mode: str = "reduced", *, out: Tensor | None = None) -> QR:
     """QR factorization ``A = Q R``: orthonormal columns times an upper triangle."""
 
-def slogdet(A: Tensor) -> SignAndLog:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> SignAndLog:
     """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
 
-def solve(A: Tensor, B: Tensor, *, left: _bool = True) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor:
     """The ``X`` of ``A X = B``, or of ``X A = B``, by LU factorization."""
 
-def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False) -> SolveEx:
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Tensor | None = None
+) -> SolveEx:
     """`linalg.solve` that says in ``info`` where A is singular."""
 
 def solve_triangular(
-    A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False
+    A: Tensor,
+    B: Tensor,
+    *,
+    upper: _bool,
+    left: _bool = True,
+    unitriangular: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The ``X`` of ``A X = B``, or of ``X A = B``, where A is triangular."""
 
-def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None) -> SVD:
+def svd(
+    A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: Tensor | None = None
+) -> SVD:
     """Singular value decomposition ``A = U diag(S) Vh``."""
 
-def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """Singular values of matrices, in falling order; arguments as `linalg.svd`."""
 
-def tensorinv(A: Tensor, ind: _int = 2) -> Tensor:
+def tensorinv(A: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of a tensor as a map between tensors: `tensordot` with it undoes that with A."""
 
-def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[_int] | None = None) -> Tensor:
+def tensorsolve(
+    A: Tensor, B: Tensor, dims: Sequence[_int] | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """The ``X`` of ``tensordot(A, X, X.ndim) = B``."""
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Vandermonde matrices: column ``j`` is ``x ** j``."""
 
-def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """Products of vectors along an axis, the first conjugated: ``sum(conj(x) * y)``."""
 
 def vector_norm(
-    x: Tensor, ord: _float = 2, dim=None, keepdim: _bool = False, *, dtype: DType | None = None
+    x: Tensor,
+    ord: _float = 2,
+    dim=None,
+    keepdim: _bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Norm of vectors: ``(sum |x|^ord)^(1/ord)``; inf the largest, -inf the smallest, 0 how many are
     not 0."""

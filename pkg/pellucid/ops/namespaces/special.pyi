@@ -120,7 +120,9 @@ def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``."""
 
-def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
 
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -135,7 +137,7 @@ def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Modified Bessel function of the second kind, of order 1."""
 
-def multigammaln(input: Tensor, p: _int) -> Tensor:
+def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the gamma function of p dimensions."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -144,7 +146,7 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr`."""
 
-def polygamma(n: _int, input: Tensor) -> Tensor:
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `digamma` of order n."""
 
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
