@@ -142,6 +142,12 @@ def test_gradients_reach_every_parameter(name, twin, device):
         np.testing.assert_allclose(p.grad.numpy() / scale, wanted.numpy() / scale, atol=1e-3, err_msg=path)
 
 
+def test_layers_attend_at_an_interval():
+    keys = {"full_attention_interval": 3, "num_hidden_layers": 7}
+    expected = transformers.Qwen3NextConfig(**keys).layer_types
+    assert pellucid.models.Qwen3NextConfig.from_dict(keys).layer_types == expected
+
+
 def test_local_adaptation_of_mamba_changes_b_and_c_alone(twin):
     model = loaded(twin("mamba")[1], "webgpu").train()
     ids, before = ours(some_ids(2, 12), "webgpu"), {n: p.numpy() for n, p in model.state_dict().items()}

@@ -183,6 +183,22 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             "linear_value_head_dim": 8,
         },
     ),
+    "qwen3_next": (
+        "Qwen3NextConfig",
+        {
+            "head_dim": 16,
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"],
+            "linear_num_key_heads": 2,
+            "linear_num_value_heads": 4,
+            "linear_key_head_dim": 6,
+            "linear_value_head_dim": 8,
+            "moe_intermediate_size": 16,
+            "shared_expert_intermediate_size": 24,
+            "num_experts": 5,
+            "num_experts_per_tok": 2,
+            "mlp_only_layers": [1],
+        },
+    ),
     "qwen3_untied": ("Qwen3Config", {"head_dim": 24, "tie_word_embeddings": False}),
 }
 

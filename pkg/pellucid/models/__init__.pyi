@@ -115,6 +115,8 @@ from .qwen3_5 import Qwen3_5ForCausalLM as Qwen3_5ForCausalLM
 from .qwen3_5 import Qwen3_5TextConfig as Qwen3_5TextConfig
 from .qwen3_moe import Qwen3MoeConfig as Qwen3MoeConfig
 from .qwen3_moe import Qwen3MoeForCausalLM as Qwen3MoeForCausalLM
+from .qwen3_next import Qwen3NextConfig as Qwen3NextConfig
+from .qwen3_next import Qwen3NextForCausalLM as Qwen3NextForCausalLM
 from .roberta import RobertaConfig as RobertaConfig
 from .roberta import RobertaForMaskedLM as RobertaForMaskedLM
 from .roberta import RobertaForQuestionAnswering as RobertaForQuestionAnswering

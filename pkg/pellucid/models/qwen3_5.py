@@ -42,7 +42,8 @@ class Qwen3_5TextConfig(Qwen3Config):
         "linear_key_head_dim": whole(1, 4096), "linear_value_head_dim": whole(1, 4096),
         "linear_num_key_heads": whole(1, 1 << 16), "linear_num_value_heads": whole(1, 1 << 16),
         "layer_types": listed(one_of("linear_attention", "full_attention"), 4096),
-        "norms_from_one": FLAG, "rates_are_logs": FLAG, "key_heads_in_turn": FLAG,
+        "full_attention_interval": whole(1, 4096), "norms_from_one": FLAG, "rates_are_logs": FLAG,
+        "key_heads_in_turn": FLAG,
     }  # fmt: skip
     gguf_keys: ClassVar[Mapping[str, str]] = {
         **Qwen3Config.gguf_keys, "linear_conv_kernel_dim": "ssm.conv_kernel",
@@ -63,6 +64,7 @@ class Qwen3_5TextConfig(Qwen3Config):
     linear_value_head_dim: int = 128
     linear_num_key_heads: int = 16
     linear_num_value_heads: int = 32
+    full_attention_interval: int = 4
     norms_from_one: bool = True
     rates_are_logs: bool = True
     key_heads_in_turn: bool = False
@@ -84,7 +86,8 @@ class Qwen3_5TextConfig(Qwen3Config):
     def checked(self, where: str) -> Self:
         if self.layer_types is None:
             count = range(self.num_hidden_layers)
-            kinds = ["linear_attention" if (k + 1) % 4 else "full_attention" for k in count]
+            every = self.full_attention_interval
+            kinds = ["linear_attention" if (k + 1) % every else "full_attention" for k in count]
             return replace(self, layer_types=kinds).checked(where)
         return super().checked(where)
 
@@ -135,14 +138,19 @@ class GatedDeltaNet(Mixer):
     """A causal convolution and the gated delta rule, normed by head and gated."""
 
     def add_parameters(self, config: Any) -> None:
+        heads = config.linear_num_value_heads
+        self.add_projections(config)
+        self.dt_bias = Parameter(ones(heads))
+        self.A_log = Parameter(empty(heads).uniform_(0.01, 16).log())
+        self.norm = RMSNorm(config.linear_value_head_dim, eps=config.rms_norm_eps)
+
+    def add_projections(self, config: Any) -> None:
+        """Make the products for queries, keys, values, gates and steps."""
         dim, heads = config.hidden_size, config.linear_num_value_heads
         self.in_proj_qkv = Linear(dim, config.convolved, bias=False)
         self.in_proj_z = Linear(dim, config.inner, bias=False)
         self.in_proj_b = Linear(dim, heads, bias=False)
         self.in_proj_a = Linear(dim, heads, bias=False)
-        self.dt_bias = Parameter(ones(heads))
-        self.A_log = Parameter(empty(heads).uniform_(0.01, 16).log())
-        self.norm = RMSNorm(config.linear_value_head_dim, eps=config.rms_norm_eps)
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         steps = cat([self.in_proj_b(x), self.in_proj_a(x)], -1)
@@ -193,12 +201,13 @@ class Qwen3_5DecoderLayer(DecoderLayer):
     """A layer with the delta rule or attention."""
 
     attention_class: ClassVar[type[Any]] = GatedAttention
+    mixer_class: ClassVar[type[GatedDeltaNet]] = GatedDeltaNet
 
     def __init__(self, config: Qwen3_5TextConfig, layer: int):
         super().__init__(config, layer)
         if config.is_linear(layer):
             del self.self_attn
-            self.linear_attn: Module = GatedDeltaNet(config, layer)
+            self.linear_attn: Module = self.mixer_class(config, layer)
             self.names = replace(self.names, attention="linear_attn")
 
 
