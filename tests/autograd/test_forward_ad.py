@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import pellucid
+from pellucid.autograd import forward_ad
 from pellucid.errors import GradientError
 
 # PyTorch's forward mode warns of itself.
@@ -158,3 +159,12 @@ def test_what_would_lose_a_tangent_is_refused(mode):
         assert ad.unpack_dual(d * 2).tangent.tolist() == [2, 2]
     assert pellucid.is_grad_enabled()
     assert decorated(x).tolist() == [2, 2]
+
+
+def test_a_layer_is_made_within_a_level():
+    """What fills its parameters has no tangent to lose."""
+    with forward_ad.dual_level():
+        layer = pellucid.nn.Linear(3, 2, device="cpu")
+        x = forward_ad.make_dual(pellucid.zeros(3, device="cpu"), pellucid.ones(3, device="cpu"))
+        tangent = forward_ad.unpack_dual(layer(x)).tangent
+    assert tangent.allclose(layer.weight.sum(1))

@@ -166,7 +166,7 @@ class no_grad(_Mode):
 
 
 class unrecorded(no_grad):
-    """`no_grad` for what has no derivative by its nature, as running statistics: no tangent is lost by it."""
+    """`no_grad` for what loses no tangent by its nature, as running statistics and first values."""
 
     _check = staticmethod(bool)
 

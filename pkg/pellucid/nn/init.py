@@ -6,7 +6,7 @@ from math import ceil, prod, sqrt
 
 import numpy as np
 
-from ..autograd import no_grad
+from ..autograd.grad_mode import unrecorded
 from ..errors import RangeError, ShapeError
 from ..ops.random.generator import Generator, default_generator, words
 from ..tensors.absent import refuse_others
@@ -51,13 +51,13 @@ def fans(t: Tensor) -> tuple[int, int]:
     return inputs * prod(kernel), outputs * prod(kernel)
 
 
-@no_grad
+@unrecorded
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform from ``a`` to ``b``."""
     return tensor.uniform_(a, b, generator=generator)
 
 
-@no_grad
+@unrecorded
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -65,7 +65,7 @@ def normal_(
     return tensor.normal_(mean, std, generator=generator)
 
 
-@no_grad
+@unrecorded
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -86,7 +86,7 @@ def trunc_normal_(
     return _fill(tensor, values.reshape(tensor.shape))
 
 
-@no_grad
+@unrecorded
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """One value."""
     return tensor.fill_(val)
@@ -102,7 +102,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
-@no_grad
+@unrecorded
 def eye_(tensor: Tensor) -> Tensor:
     """Ones on the diagonal of a matrix, zeros elsewhere.
 
@@ -253,7 +253,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return _fill(tensor, values)
 
 
-@no_grad
+@unrecorded
 def _fill(target: Tensor, values: np.ndarray) -> Tensor:
     return target.copy_(tensor(values.astype(np.float32), device="cpu"))
 
