@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pellucid
-from pellucid.errors import FormatError, SourceError
+from pellucid.errors import ArgumentError, FormatError, SourceError
 from pellucid.text import AutoTokenizer, BatchEncoding
 from text.vocabularies import STRINGS, folder
 
@@ -264,3 +264,29 @@ async def test_the_awaitable_twin_gives_the_same(smollm):
 
     twin = await AutoTokenizer.from_pretrained_async(str(assets.weights()))
     assert twin.encode("The capital of France is") == smollm.encode("The capital of France is")
+
+
+@pytest.mark.parametrize("source", ["smollm", "qwen", "llama"])
+def test_a_saved_folder_gives_the_same_ids_here_and_in_transformers(source, request, tmp_path):
+    tokenizer = request.getfixturevalue(source)
+    (tmp_path / "chat_template.jinja").write_text("an older one")
+    tokenizer.save_pretrained(tmp_path)
+    ours = AutoTokenizer.from_pretrained(str(tmp_path))
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    messages = [{"role": "user", "content": "Hi"}]
+    for text in (*TEXTS, "<|im_end|> <s>"):
+        assert tokenizer(text).input_ids == ours(text).input_ids == theirs(text).input_ids
+    if tokenizer.chat_template:
+        text = tokenizer.apply_chat_template(messages, tokenize=False)
+        assert text == ours.apply_chat_template(messages, tokenize=False)
+        assert text == theirs.apply_chat_template(messages, tokenize=False)
+    assert (ours.padding_side, ours.model_max_length) == (tokenizer.padding_side, tokenizer.model_max_length)
+    ours.chat_template, ours.padding_side = "{{ messages[0].content }}!", "left"
+    ours.save_pretrained(tmp_path)
+    again = AutoTokenizer.from_pretrained(str(tmp_path))
+    assert again.apply_chat_template(messages, tokenize=False) == "Hi!"
+    assert again.padding_side == "left"
+    with pytest.raises(ArgumentError, match="is a file"):
+        ours.save_pretrained(tmp_path / "tokenizer.json")
+    with pytest.raises(ArgumentError, match="without its document"):
+        type(ours)(ours.backend, {}).save_pretrained(tmp_path)

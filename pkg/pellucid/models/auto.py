@@ -24,6 +24,7 @@ from .generate import GenerationConfig
 from .generate.config import TABLE
 from .loading import LoadOptions, load_weights
 from .pretrained import REGISTRIES, PretrainedModel
+from .saving import Origin
 from .stored import StoredWeight, find_stored
 
 _FORMERLY = (
@@ -166,12 +167,23 @@ def _load(
         read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
         model, names, stored, generation = yield from read(auto, folder)
         yield from load_weights(model, folder.checkpoint, names, stored, options)
+        model.origin = _origin(folder, names, stored)
     finally:
         folder.checkpoint.close()
     model.tie_weights()
     if hasattr(model, "generate"):
         model.generation_config = generation
     return model.eval()
+
+
+def _origin(folder: Folder, names: dict[str, str], stored: dict[str, StoredWeight]) -> Origin:
+    """What `PretrainedModel.save_pretrained` writes again."""
+    is_gguf = folder.checkpoint.format == "gguf"
+    tensors: dict[str, list] = {}
+    for name, path in names.items():
+        if path not in stored:
+            tensors.setdefault(path, []).append((path if is_gguf else name, folder.checkpoint[name].shape))
+    return Origin(None if is_gguf else folder.config, tensors, gguf.FREQUENCIES in folder.checkpoint)
 
 
 def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Config]:

@@ -14,7 +14,7 @@ from ..errors import FormatError, WeightError
 from ..weights.checkpoint import Checkpoint, TensorInfo
 
 _PLAIN = ("float32", "float16", "bfloat16")
-_FREQUENCIES = "rope_freqs.weight"
+FREQUENCIES = "rope_freqs.weight"
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
 
 
@@ -47,7 +47,7 @@ def _pattern(stem: str) -> tuple[str, str]:
 def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     names = model.gguf_paths()
-    return {name: attribute_path(name, names) for name in checkpoint if name != _FREQUENCIES}
+    return {name: attribute_path(name, names) for name in checkpoint if name != FREQUENCIES}
 
 
 def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Checkpoint:
@@ -79,24 +79,24 @@ def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, No
         WeightError: they are of another shape or type.
         FormatError: one is not above 0 and finite.
     """
-    if _FREQUENCIES not in checkpoint:
+    if FREQUENCIES not in checkpoint:
         return
     info = _check_factors(checkpoint, model.config.turned)
     (raw,) = yield weights, "read", (checkpoint, [info]), {}
     factors = np.frombuffer(raw, np.float32)
     if not np.all((factors > 0) & np.isfinite(factors)):
         raise FormatError(
-            f"{checkpoint.name}: {_FREQUENCIES} has factors that are not above 0 and finite. The file is "
+            f"{checkpoint.name}: {FREQUENCIES} has factors that are not above 0 and finite. The file is "
             "damaged."
         )
     model.decoder.rotary_emb.divide_frequencies(factors)
 
 
 def _check_factors(checkpoint: Checkpoint, columns: int) -> TensorInfo:
-    info = checkpoint[_FREQUENCIES]
+    info = checkpoint[FREQUENCIES]
     if info.shape != (columns // 2,) or info.dtype != "float32":
         raise WeightError(
-            f"{checkpoint.name}: {_FREQUENCIES} is {info.dtype} of shape {info.shape}; for heads of "
+            f"{checkpoint.name}: {FREQUENCIES} is {info.dtype} of shape {info.shape}; for heads of "
             f"{columns} columns float32 of shape ({columns // 2},) was expected. The file is damaged."
         )
     return info

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, ClassVar
 
 from ..nn.modules.module import Module
 from .config import Config
+from .saving import Origin, save_model
 
 # Endings of tensors that no model needs: they can be computed.
 _DERIVED = (
@@ -52,6 +54,8 @@ class PretrainedModel(Module):
     tied: ClassVar[Mapping[str, str]] = {}
     points: ClassVar[Mapping[str, str | None]] = {}
     config: Any
+    # Of a model that was loaded.
+    origin: Origin | None = None
 
     def __init_subclass__(cls, **settings: Any):
         super().__init_subclass__(**settings)
@@ -120,3 +124,36 @@ class PretrainedModel(Module):
                 needed[name] = source
                 there.add(source)
         return needed
+
+    def save_pretrained(self, save_directory: str | PathLike, *, max_shard_size: int | str = "5GB") -> None:
+        """Write a folder that `from_pretrained`, here and in transformers, loads. Waits for the device.
+
+        A model of a folder is written under the names and with the keys of that folder, ``config.json``,
+        ``generation_config.json`` and safetensors; one of a GGUF of Llama's shape as the folder that the GGUF
+        was made of. Tied weights are written once. The tokenizer has its own `save_pretrained`.
+
+        Args:
+            save_directory: a folder; it is made, and files of the same names are replaced.
+            max_shard_size: bytes of weights in a file, or a text such as "500MB"; more become several files.
+
+        Raises:
+            ArgumentError: a weight is quantized; the model is of a GGUF whose weights are laid out otherwise;
+                or an argument is no folder or no size.
+
+        Source: https://huggingface.co/docs/transformers/main_classes/model, "save_pretrained"
+
+        Example:
+            >>> import os, tempfile
+            >>> import pellucid as torch
+            >>> from pellucid.models import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+            >>> sizes = dict(vocab_size=16, hidden_size=8, intermediate_size=16, num_attention_heads=2)
+            >>> with torch.device("cpu"):
+            ...     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=1, **sizes))
+            >>> folder = tempfile.mkdtemp()
+            >>> model.save_pretrained(folder)
+            >>> sorted(os.listdir(folder))
+            ['config.json', 'generation_config.json', 'model.safetensors']
+            >>> AutoModelForCausalLM.from_pretrained(folder, device="cpu").config == model.config
+            True
+        """
+        save_model(self, save_directory, max_shard_size)

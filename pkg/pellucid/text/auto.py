@@ -114,12 +114,12 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         if document is None:
             return _from_checkpoint((yield weights, "open", (place,), {}), config)
     found = yield from _configuration(beside)
-    return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config)
+    return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
 
 
 def _from_gguf(metadata: Mapping[str, Any], config: dict[str, Any]) -> Tokenizer:
     document = json.dumps(tokenizer_json_from_gguf(metadata), ensure_ascii=False).encode()
-    return Tokenizer(libraries.backend(document), tokenizer_config_from_gguf(metadata) | config)
+    return Tokenizer(libraries.backend(document), tokenizer_config_from_gguf(metadata) | config, document)
 
 
 def _from_checkpoint(checkpoint: Checkpoint, config: dict[str, Any]) -> Tokenizer:

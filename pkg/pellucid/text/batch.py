@@ -6,6 +6,8 @@ from collections import UserDict
 from typing import Any
 
 FIELDS = ("input_ids", "token_type_ids", "attention_mask")
+# Files that know no limit write a huge number instead.
+UNLIMITED = 10**9
 
 
 class BatchEncoding(UserDict):
@@ -36,6 +38,42 @@ class BatchEncoding(UserDict):
             name: value.to(device) if hasattr(value, "to") else value for name, value in self.data.items()
         }
         return self
+
+
+def fill_up(
+    tokenizer: Any,
+    rows: dict[str, list[list[int]]],
+    padding: bool | str,
+    limit: int,
+    multiple: int | None,
+    side: str | None,
+) -> None:
+    """Extend rows as the arguments of `Tokenizer.pad` say.
+
+    Raises:
+        ValueError: one is not known, a length is needed, or the tokenizer has no token to fill with.
+    """
+    if padding not in (True, "longest", "max_length"):
+        raise ValueError(
+            f'tokenizer: padding={padding!r} is not known. Pass True, "longest", "max_length" or False.'
+        )
+    side = side or tokenizer.padding_side
+    if side not in ("left", "right"):
+        raise ValueError(f'tokenizer: padding_side={side!r} is not known. Pass "left" or "right".')
+    if tokenizer.pad_token_id is None:
+        raise ValueError(
+            "tokenizer: this tokenizer has no token to fill with. Set one: tokenizer.pad_token = "
+            "tokenizer.eos_token."
+        )
+    if padding == "max_length" and limit >= UNLIMITED:
+        raise ValueError('tokenizer: padding="max_length" needs a length here. Pass max_length.')
+    pad(
+        rows,
+        length=limit if padding == "max_length" else None,
+        multiple=multiple,
+        side=side,
+        fill={"input_ids": tokenizer.pad_token_id, "token_type_ids": 0, "attention_mask": 0},
+    )
 
 
 def pad(

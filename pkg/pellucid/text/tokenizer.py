@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from pellucid.text import chat, special
 from pellucid.text.backend import Backend, Limit
-from pellucid.text.batch import BatchEncoding, convert, pad, texts_and_pairs, to_list
+from pellucid.text.batch import UNLIMITED, BatchEncoding, convert, fill_up, texts_and_pairs, to_list
+from pellucid.text.saving import save
 from pellucid.text.stream import TextStream
 
-# Files that know no limit write a huge number instead.
-_UNLIMITED = 10**9
 _SPACED = (" .", " ?", " !", " ,", " ' ", " n't", " 'm", " 's", " 've", " 're")
 
 
@@ -22,6 +22,7 @@ class Tokenizer:
         backend: the loaded ``tokenizer.json``.
         config: the content of ``tokenizer_config.json``, joined with ``special_tokens_map.json`` and the
             chat template.
+        document: the bytes of the ``tokenizer.json``, which `save_pretrained` writes.
 
     Example:
         >>> tokenizer("The capital of France is").input_ids
@@ -39,15 +40,16 @@ class Tokenizer:
     sep_token_id, pad_token_id, cls_token_id = special.TokenId(), special.TokenId(), special.TokenId()
     mask_token_id = special.TokenId()
 
-    def __init__(self, backend: Backend, config: Mapping[str, Any]):
+    def __init__(self, backend: Backend, config: Mapping[str, Any], document: bytes = b""):
         self.backend = backend
+        self._document = document
         self.config = dict(config)
         named = {role: special.content(config.get(role)) for role in special.ROLES}
         self._roles: dict[str, str] = {role: token for role, token in named.items() if token is not None}
         self.chat_template: str | dict[str, str] | None = config.get("chat_template")
         self.padding_side: str = config.get("padding_side") or "right"
         self.truncation_side: str = config.get("truncation_side") or "right"
-        self.model_max_length: int = int(config.get("model_max_length") or _UNLIMITED)
+        self.model_max_length: int = int(config.get("model_max_length") or UNLIMITED)
         self.clean_up_tokenization_spaces = bool(config.get("clean_up_tokenization_spaces", False))
         self.model_input_names = special.input_names(config)
 
@@ -158,7 +160,7 @@ class Tokenizer:
         if truncation is None:
             truncation = max_length is not None and padding != "max_length"
         limit = self.model_max_length if max_length is None else max_length
-        cut = Limit(limit, self.truncation_side) if truncation and limit < _UNLIMITED else None
+        cut = Limit(limit, self.truncation_side) if truncation and limit < UNLIMITED else None
         encoded = [
             self.backend.encode(one, pair, add_special_tokens=add_special_tokens, limit=cut)
             for one, pair in zip(texts, pairs)
@@ -171,7 +173,7 @@ class Tokenizer:
         if return_attention_mask:
             rows["attention_mask"] = [[1] * len(ids) for ids, _ in encoded]
         if padding not in (False, "do_not_pad"):
-            self._pad(rows, padding, limit, pad_to_multiple_of, padding_side)
+            fill_up(self, rows, padding, limit, pad_to_multiple_of, padding_side)
         fields = {
             name: rows_[0] if single and return_tensors is None else rows_ for name, rows_ in rows.items()
         }
@@ -227,38 +229,8 @@ class Tokenizer:
         rows = {name: [list(row) for row in field] for name, field in encoded.items()}
         rows.setdefault("attention_mask", [[1] * len(row) for row in rows["input_ids"]])
         limit = self.model_max_length if max_length is None else max_length
-        self._pad(rows, padding, limit, pad_to_multiple_of, padding_side)
+        fill_up(self, rows, padding, limit, pad_to_multiple_of, padding_side)
         return BatchEncoding(convert(rows, return_tensors))
-
-    def _pad(
-        self,
-        rows: dict[str, list[list[int]]],
-        padding: bool | str,
-        limit: int,
-        multiple: int | None,
-        side: str | None,
-    ) -> None:
-        if padding not in (True, "longest", "max_length"):
-            raise ValueError(
-                f'tokenizer: padding={padding!r} is not known. Pass True, "longest", "max_length" or False.'
-            )
-        side = side or self.padding_side
-        if side not in ("left", "right"):
-            raise ValueError(f'tokenizer: padding_side={side!r} is not known. Pass "left" or "right".')
-        if self.pad_token_id is None:
-            raise ValueError(
-                "tokenizer: this tokenizer has no token to fill with. Set one: tokenizer.pad_token = "
-                "tokenizer.eos_token."
-            )
-        if padding == "max_length" and limit >= _UNLIMITED:
-            raise ValueError('tokenizer: padding="max_length" needs a length here. Pass max_length.')
-        pad(
-            rows,
-            length=limit if padding == "max_length" else None,
-            multiple=multiple,
-            side=side,
-            fill={"input_ids": self.pad_token_id, "token_type_ids": 0, "attention_mask": 0},
-        )
 
     # Ids to text
 
@@ -307,6 +279,23 @@ class Tokenizer:
     def stream(self, skip_special_tokens: bool = False) -> TextStream:
         """Decode ids as they arrive, only ever complete characters; see ``TextStream``."""
         return TextStream(self, skip_special_tokens)
+
+    def save_pretrained(self, save_directory: str | PathLike) -> None:
+        """Write ``tokenizer.json`` and ``tokenizer_config.json``, with the chat template and the sides that
+        count now: a folder that `AutoTokenizer.from_pretrained`, here and in transformers, loads.
+
+        Args:
+            save_directory: a folder; it is made, and files of the same names are replaced.
+
+        Raises:
+            ArgumentError: it is a file, or the tokenizer was made without its document.
+
+        Source: https://huggingface.co/docs/transformers/main_classes/tokenizer, "save_pretrained"
+
+        Example:
+            >>> tokenizer.save_pretrained("tuned")  # doctest: +SKIP
+        """
+        save(self, self._document, save_directory)
 
     # Chats
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from ... import weights
 from ...errors import WeightError
-from ...models.config import Config
+from ...models.pretrained import PretrainedModel
+from ...models.saving import config_keys
 from ...tensors.tensor import Tensor
 from ...utils.serialization import load
 from ..state import TrainerState
@@ -33,19 +34,9 @@ def model_files(model: Any) -> Generator[tuple, Any, dict[str, bytes]]:
         if name not in ties and isinstance(t, Tensor) and not t.dtype.is_quantized
     }
     files = {MODEL: weights.save((yield from on_cpu(state)), {"format": "pt"})}
-    config = getattr(model, "config", None)
-    if isinstance(config, Config):
-        kinds = getattr(model, "model_types", ())
-        keys = ({"model_type": kinds[0]} if kinds else {}) | keys_of(config)
-        files["config.json"] = json.dumps(keys, indent=2).encode()
+    if isinstance(model, PretrainedModel):
+        files["config.json"] = json.dumps(config_keys(model), indent=2).encode()
     return files
-
-
-def keys_of(config: Config) -> dict[str, Any]:
-    """The keys of a ``config.json`` that a configuration was read from, or could be."""
-    named = {field: key for key, field in config.renamed.items()}
-    found = {named.get(field, field): getattr(config, field) for field in config.table}
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def load_model(model: Any, files: Mapping[str, bytes]) -> None:

@@ -1,0 +1,152 @@
+"""`save_pretrained`: folders that are the ones that models came from, and that transformers opens."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
+
+import pellucid
+from models.gguf_files import written
+from models.tiny import (
+    MODELS,
+    close,
+    loaded,
+    made,
+    made_encoder,
+    made_seq2seq,
+    ours,
+    saved,
+    some_ids,
+    with_words,
+)
+from pellucid.errors import ArgumentError
+from pellucid.models import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+from pellucid.models.generate import GenerationConfig
+from pellucid.text import AutoTokenizer
+
+WIDE = {"hidden_size": 64, "intermediate_size": 64, "head_dim": 16}
+
+
+def contents(folder: Path) -> tuple[dict, dict, dict]:
+    """The keys, settings of generation and tensors of a folder."""
+    texts = [json.loads((folder / f"{name}.json").read_text()) for name in ("config", "generation_config")]
+    tensors = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        tensors |= load_file(file)
+    return texts[0], texts[1], tensors
+
+
+def logits(model, ids):
+    with pellucid.no_grad():
+        return model(ours(ids, model.device.type)).logits
+
+
+def theirs(folder: Path, ids) -> torch.Tensor:
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        return model(torch.tensor(ids)).logits
+
+
+def same(first: dict, second: dict) -> bool:
+    return first.keys() == second.keys() and all(
+        first[k].dtype == second[k].dtype and torch.equal(first[k], second[k]) for k in first
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_folder_is_written_as_it_was(name, twin, tmp_path):
+    folder = twin(name)[1]
+    loaded(folder, "cpu").save_pretrained(tmp_path)
+    config, _, tensors = contents(tmp_path)
+    wanted, _, before = contents(folder)
+    assert config == wanted
+    assert same(tensors, before)
+
+
+@pytest.mark.parametrize("auto", [AutoModelForMaskedLM, AutoModelForSeq2SeqLM])
+def test_other_heads(auto, tmp_path):
+    model = made_encoder("bert", "ForMaskedLM") if auto is AutoModelForMaskedLM else made_seq2seq("t5")
+    folder = saved(model, tmp_path / "theirs")
+    auto.from_pretrained(str(folder), device="cpu").save_pretrained(tmp_path / "ours")
+    before, tensors = (load_file(tmp_path / k / "model.safetensors") for k in ("theirs", "ours"))
+    assert same(tensors, before)
+
+
+@pytest.mark.parametrize("name", ["llama_tied", "qwen3", "gpt2", "falcon"])
+def test_a_model_that_was_made_here(name, twin, device, tmp_path):
+    kind = type(loaded(twin(name)[1], "cpu"))
+    with pellucid.device(device):
+        model = kind(loaded(twin(name)[1], "cpu").config).eval()
+    model.save_pretrained(tmp_path, max_shard_size="20 KB")
+    assert len(list(tmp_path.glob("model-*-of-*.safetensors"))) > 2
+    ids = some_ids()
+    again = loaded(tmp_path, device)
+    assert again.config == model.config
+    np.testing.assert_array_equal(logits(again, ids).numpy(), logits(model, ids).numpy())
+    close(logits(model, ids), theirs(tmp_path, ids))
+    # A smaller number of files leaves none of the index behind.
+    model.save_pretrained(tmp_path)
+    assert not (tmp_path / "model.safetensors.index.json").exists()
+
+
+def test_what_was_learned_and_settings_are_written(twin, device, tmp_path):
+    model = loaded(twin("llama")[1], device)
+    with pellucid.no_grad():
+        model.model.layers[0].mlp.up_proj.weight.mul_(2)
+    model.generation_config = GenerationConfig(eos_token_id=(5, 7), do_sample=True)
+    model.save_pretrained(tmp_path)
+    again = loaded(tmp_path, device)
+    assert logits(again, some_ids()).equal(logits(model, some_ids()))
+    assert again.generation_config == model.generation_config
+    with_words(tmp_path)
+    assert AutoTokenizer.from_pretrained(str(tmp_path))("w5 w7").input_ids == [5, 7]
+
+
+def test_halves_keep_their_bits(device, tmp_path):
+    folder = saved(made("llama", torch.bfloat16), tmp_path / "theirs")
+    loaded(folder, device).save_pretrained(tmp_path / "ours")
+    config, _, tensors = contents(tmp_path / "ours")
+    _, _, before = contents(folder)
+    assert config["dtype"] == "bfloat16"
+    assert {k: v.float().tolist() for k, v in tensors.items()} == {
+        k: v.float().tolist() for k, v in before.items()
+    }
+
+
+@pytest.mark.parametrize("name", ["llama", "llama_biased", "qwen3", "granite"])
+def test_a_gguf_becomes_the_folder_that_it_was_made_of(name, twin, tmp_path):
+    model, folder = twin(name)
+    file = written(model, tmp_path / "tiny.gguf", "f32")
+    of_gguf = loaded(file, "cpu")
+    of_gguf.save_pretrained(tmp_path / "folder")
+    assert same(contents(tmp_path / "folder")[2], contents(folder)[2])
+    close(logits(loaded(tmp_path / "folder", "cpu"), some_ids()), theirs(folder, some_ids()))
+
+
+def test_what_cannot_be_written(twin, tmp_path):
+    file = written(made("llama", **WIDE), tmp_path / "q.gguf", "q8_0")
+    for model, reason in (
+        (loaded(file, "cpu"), r"embed_tokens\.weight is .*q8_0.* dtype=pellucid\.float32"),
+        (loaded(written(twin("gemma")[0], tmp_path / "g.gguf", "f32"), "cpu"), "in another form"),
+        (type(m := loaded(twin("mixtral")[1], "cpu"))(m.config), "experts"),
+    ):
+        with pytest.raises(ArgumentError, match=reason):
+            model.save_pretrained(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    model = loaded(twin("llama")[1], "cpu")
+    with pytest.raises(ArgumentError, match="is a file"):
+        model.save_pretrained(file)
+    for size in (0, True, "5 apples", 1.5):
+        with pytest.raises(ArgumentError, match="max_shard_size is"):
+            model.save_pretrained(tmp_path / "new", max_shard_size=size)
+
+
+def test_a_quantized_file_in_floats(twin, tmp_path):
+    file = written(made("llama", **WIDE), tmp_path / "q.gguf", "q8_0")
+    model = loaded(file, "cpu", dtype=pellucid.float32)
+    model.save_pretrained(tmp_path / "floats")
+    close(logits(model, some_ids()), theirs(tmp_path / "floats", some_ids()))
