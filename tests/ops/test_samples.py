@@ -16,7 +16,7 @@ import pellucid
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.public import EXPORTS, IN_PLACE, METHODS
 from samples import SAMPLES
-from samples.outcome import Value, arguments, differences, find, in_place, on, outcome, read
+from samples.outcome import Value, arguments, differences, find, flat, in_place, on, outcome, read
 from samples.sample import Sample
 
 DEVICES = ("webgpu", "cpu")
@@ -134,17 +134,20 @@ def takes_out(function: Callable) -> bool:
 
 
 def into(function: Callable, sample: Sample, device: str) -> list[str]:
-    """``out=``: a row of a larger tensor, and one of no elements."""
+    """``out=``: rows of larger tensors, and tensors of no elements; as many as there are results."""
     expected = outcome(pellucid, function, sample, "contiguous", device)
     with on(pellucid, device):
         args, kwargs, *_ = arguments(pellucid, sample, "contiguous", False)
         result = function(*args, **kwargs)
-        rows = pellucid.zeros(2, *result.shape, dtype=result.dtype)
-        none = pellucid.zeros(0, dtype=result.dtype)
-        for out in (rows[1], none):
-            assert function(*args, **kwargs, out=out) is out
-            yield from differences([read("result 0", out)], expected, sample)
-        assert not rows[0].any()
+        results = list(flat(result))
+        wide = [pellucid.zeros(2, *r.shape, dtype=r.dtype) for r in results]
+        for outs in ([w[1] for w in wide], [pellucid.zeros(0, dtype=r.dtype) for r in results]):
+            given = tuple(outs) if isinstance(result, tuple) else outs[0]
+            made = list(flat(function(*args, **kwargs, out=given)))
+            assert [id(t) for t in made] == [id(t) for t in outs]
+            found = [read(f"result {k}", out) for k, out in enumerate(outs)]
+            yield from differences(found, expected, sample)
+        assert not any(w[0].any() for w in wide)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
