@@ -42,6 +42,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def earlier_files_stay() -> None:
+    """The collector does not walk over what earlier files of the process left, such as imports and plans."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def seed() -> None:
     random.seed(0)
