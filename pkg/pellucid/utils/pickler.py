@@ -41,8 +41,8 @@ class _Storage(tuple):
     """What a tensor's storage is named by."""
 
 
-# The one in Python: the other looks names up itself.
-_InPython: Any = pickle._Pickler  # type: ignore[attr-defined]
+# The one in Python: that in C has no `save_global` to replace, and looks the names up itself.
+_InPython: Any = vars(pickle)["_Pickler"]
 
 
 class Pickler(_InPython):

@@ -17,7 +17,7 @@ from ...quant.weight import weight_from_planes
 from ...tensors import dtypes
 from ...tensors.tensor import Tensor
 from .packing import PackedTensor
-from .polymorphic import polymorphic
+from .polymorphic import polymorphic, seen_master
 
 
 def freeze(module: Module, pattern: str = "*weight") -> list[str]:
@@ -53,7 +53,7 @@ def freeze(module: Module, pattern: str = "*weight") -> list[str]:
         name = f"{path}.weight" if path else "weight"
         if seen is None or not fnmatchcase(name, pattern):
             continue
-        master = owner.parametrizations["weight"].original  # type: ignore[attr-defined, index]
+        master = seen_master(owner, "weight")
         planes = PLANES.get(seen.active.name)
         if planes is None:
             continue

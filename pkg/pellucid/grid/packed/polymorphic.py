@@ -266,7 +266,8 @@ def seen_master(module: Module, name: str) -> Tensor:
 
 def _chains(module: Module) -> dict[str, Any]:
     """The parametrizations of a module by name."""
-    return dict(module.parametrizations.items()) if is_parametrized(module) else {}  # type: ignore[attr-defined]
+    known: Any = getattr(module, "parametrizations", None)
+    return dict(known.items()) if is_parametrized(module) else {}
 
 
 def polymorphic(module: Module, name: str) -> Polymorphic | None:
