@@ -7,15 +7,19 @@
 // uses     quant/raw
 
 fn repack(unit: u32, target_unit: u32) {
-    let blocks = params.units / UNITS;
-    let starts = vec4<u32>(0u, params.plane_1, params.plane_2, params.plane_3);
-    for (var plane = 0u; plane < 4u; plane++) {
-        let size = SIZES[plane];
-        // Launches begin at 16 blocks, thus at a word of every plane.
-        let first = starts[plane] + (target_unit - unit) / UNITS * size / 4u;
-        for (var word = unit; 4u * word < blocks * size; word += params.units) {
-            out[first + word] = range_word(4u * word, blocks * size, size, STARTS[plane]);
-        }
+    // One call per plane: its size is a constant there, so nothing is divided by a variable.
+    repack_plane(unit, target_unit, 0u, SIZES.x, STARTS.x);
+    repack_plane(unit, target_unit, params.plane_1, SIZES.y, STARTS.y);
+    repack_plane(unit, target_unit, params.plane_2, SIZES.z, STARTS.z);
+    repack_plane(unit, target_unit, params.plane_3, SIZES.w, STARTS.w);
+}
+
+fn repack_plane(unit: u32, target_unit: u32, plane: u32, size: u32, start: u32) {
+    let bytes = params.units / UNITS * size;
+    // Launches begin at 16 blocks, thus at a word of every plane.
+    let first = plane + (target_unit - unit) / UNITS * size / 4u;
+    for (var word = unit; 4u * word < bytes; word += params.units) {
+        out[first + word] = range_word(4u * word, bytes, size, start);
     }
 }
 
