@@ -88,13 +88,17 @@ class Attention(Module):
         if names.joined:
             query, key, value = self.split_joined(part(self, names.joined, x))
         else:
-            query, key, value = (self.split(part(self, n, x)) for n in (names.query, names.key, names.value))
-        query, key = part(self, names.query_norm, query), part(self, names.key_norm, key)
+            query = self.split(getattr(self, names.query)(x))
+            key = self.split(getattr(self, names.key)(x))
+            value = self.split(getattr(self, names.value)(x))
+        if names.query_norm:
+            query, key = getattr(self, names.query_norm)(query), getattr(self, names.key_norm)(key)
         return query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
 
     def split(self, x: Tensor) -> Tensor:
         """Columns as heads: (batch, time, heads * head_dim) to (batch, time, heads, head_dim)."""
-        return x.view(*x.shape[:2], -1, self.head_dim)
+        batch, time, _ = x.shape
+        return x.view(batch, time, -1, self.head_dim)
 
     def split_joined(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (batch, time, heads, head_dim) of one product."""
@@ -141,13 +145,13 @@ class FeedForward(Module):
         add_linear(self, config, self.names.down, columns, dim, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        gate = part(self, self.names.gate, x) if self.is_gated and self.names.gate else None
-        up = part(self, self.names.up, x)
+        gate = getattr(self, self.names.gate)(x) if self.is_gated and self.names.gate else None
+        up = getattr(self, self.names.up)(x)
         if not self.is_gated:
-            return part(self, self.names.down, self.activation(up))
+            return getattr(self, self.names.down)(self.activation(up))
         if gate is None:
             gate, up = up.chunk(2, -1)
-        return part(self, self.names.down, self.activation(gate) * up)
+        return getattr(self, self.names.down)(self.activation(gate) * up)
 
 
 class DecoderLayer(Module):

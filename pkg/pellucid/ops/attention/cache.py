@@ -92,7 +92,8 @@ def _walkable(input, cos, sin, position, interleaved, inverse) -> Tensor | None:
 
 
 def _check_positions(input, cos, sin, position, interleaved, inverse) -> None:
-    if not 0 <= position <= cos.shape[0] - input.shape[-2]:
+    (rows, _), (*_, time, _) = cos.shape, input.shape
+    if not 0 <= position <= rows - time:
         raise DimensionError(
             f"rotary_embedding: positions {position} to {position + input.shape[-2] - 1} are outside the "
             f"tables, which end at {cos.shape[0] - 1}. Make the tables longer."

@@ -59,10 +59,13 @@ def _reference(input, weight, bias):
 
 def _prepared(input, weight, bias):
     """The product with a quantized weight, and that of integers."""
-    held = getattr(weight, "_meta", None)
-    if held and held.dtype.is_quantized:
+    try:
+        held = weight._meta
+    except AttributeError:
+        return None
+    if held.dtype.kind == "q":
         return quant_linear(input, row_chunks(weight), bias)
-    if not held or not (held.dtype.is_integer and held.rank == 2):
+    if not (held.dtype.is_integer and held.rank == 2):
         return None
     out = matmul(input, weight.t())
     return out if bias is None else out + bias
