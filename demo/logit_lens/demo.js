@@ -8,7 +8,7 @@ import { LensView } from "../../web/views/lens_grid.js";
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON = ["instruments.py", "demo.py"];
+const PYTHON = ["features.py", "instruments.py", "demo.py"];
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
@@ -77,7 +77,8 @@ async function start() {
   }
   try {
     const sources = await Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
-    [element("instruments").textContent, element("python").textContent] = sources;
+    element("python").replaceChildren(...sources.map((text, k) => make("pre", "", make("code", "", text))));
+    [...element("python").children].forEach((pre, k) => (pre.tabIndex = 0, pre.setAttribute("aria-label", PYTHON[k])));
     const booted = await boot({
       onProgress: ({ stage }) => show("starting", STAGES[stage]),
       onStdout: (text) => console.log(text),
@@ -210,7 +211,7 @@ async function load(source, name) {
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
   showCopies("await demo.copies()");
-  element("steering-form").elements.layer.max = model.layers - 1;
+  for (const name of ["steering", "features"]) element(`${name}-form`).elements.layer.max = model.layers - 1;
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
   if (replay.length) generate();

@@ -283,12 +283,12 @@ class LogitLens:
             "best": self.named(await self.session.candidates_async(CANDIDATES)),
         }
 
-    async def steered(self, number: int, strength: float, count: int) -> dict[str, Any]:
-        """Go on from a token under a push along the direction that was found."""
+    async def steered(self, number: int, plan: lens.Plan, count: int) -> dict[str, Any]:
+        """Go on from a token under a plan."""
         before = self.session.plan
         self.session.go(number)
         try:
-            self.session.plan = self.instruments.plan(strength)
+            self.session.plan = plan
             # The last token is read under the plan, too; those before it stay as they were.
             node = self.session.at
             if node.parent is not None:

@@ -6,13 +6,14 @@
 import attention from "../../web/views/attention.js";
 import attribution from "../../web/views/attribution.js";
 import branchTree from "../../web/views/branch_tree.js";
+import features from "../../web/views/features.js";
 import heatMap from "../../web/views/heat_map.js";
 import { Model, show } from "../../web/views/model.js";
 import modelMap from "../../web/views/model_map.js";
 import { make, percent, short, visible } from "../../web/views/parts.js";
 import rankLines from "../../web/views/rank_lines.js";
 
-const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, map: modelMap };
+const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, features, map: modelMap };
 const element = (id) => document.getElementById(id);
 const WIDE = 64; // columns of a drawn value
 
@@ -20,6 +21,8 @@ export class Explore {
   nodes = new Map(); // number -> { number, parent, id, token, best, column, changed }
   at = -1;
   #models = {};
+  #coder = null; // what was opened: [file or address, features that stay]
+  #file = null; // a coder of this computer
   #host;
 
   /**
@@ -48,7 +51,17 @@ export class Explore {
     form("ranks-form", (f) => this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
     form("step-form", (f) => this.#step(f.get("unit")));
     form("change-form", (f) => this.#ask("Changing the value…", "await demo.change(factor)", { factor: Number(f.get("factor")) }, (found) => this.#paused(found)));
-    form("steering-form", (f) => this.#steer(f));
+    form("steering-form", (f) => this.#steer("steered", "demo.instruments.towards(positive, negative, layer, strength)", {
+      positive: f.get("positive"), negative: f.get("negative"), layer: Number(f.get("layer")), strength: Number(f.get("strength")),
+    }));
+    form("features-form", (f) => this.#features(f));
+    form("feature-form", (f) => {
+      const [name, layer] = this.#models.features.get("data").point.split(".");
+      const point = `${f.get("writes") || name}.${layer}`;
+      this.#steer("by-feature", "demo.instruments.feature(point, feature, strength)", { point, feature: Number(f.get("feature")), strength: Number(f.get("strength")) });
+    });
+    this.#models.features.on("change:selected", () => this.#chosen(this.#models.features.get("selected")));
+    this.#coders();
     element("strength").addEventListener("input", ({ target }) => (element("strength-value").textContent = short(target.valueAsNumber)));
     element("resume").addEventListener("click", () => this.#ask("Reading on…", "await demo.resume()", {}, (found) => this.#entered(found)));
     element("candidates").addEventListener("click", ({ target }) => {
@@ -69,7 +82,7 @@ export class Explore {
     tokens.forEach(({ id, token }, number) => this.nodes.set(number, { number, parent: number - 1, id, token, best: null, column: null, changed: false }));
     this.at = tokens.length - 1;
     this.#unpause();
-    for (const name of ["attention", "patching", "attribution", "ranks"]) this.#models[name].set("data", null);
+    for (const name of ["attention", "patching", "attribution", "ranks", "features"]) this.#models[name].set("data", null);
     this.#tree();
   }
 
@@ -109,6 +122,8 @@ export class Explore {
   }
 
   map(data) {
+    this.#coder = null; // it went with the model before
+    element("feature-form").hidden = true;
     this.#models.map.set("data", data);
   }
 
@@ -205,18 +220,60 @@ export class Explore {
     element("paused").hidden = true;
   }
 
-  async #steer(form) {
-    const layer = Number(form.get("layer"));
+  /** Go on from here twice: as the model does, and under the plan that Python makes of `plan`. */
+  async #steer(where, plan, settings) {
     const [number, count] = [this.at, element("count").valueAsNumber];
     const text = () => this.path().map(({ token }) => token).join("");
     if (!(await this.#ask("Going on without…", "await demo.branch(number, None, count)", { number, count }))) return;
     const plain = text();
-    const code = "demo.instruments.find(positive, negative, layer)\nawait demo.steered(number, strength, count)";
-    const inputs = { positive: form.get("positive"), negative: form.get("negative"), layer, number, strength: Number(form.get("strength")), count };
-    if (!(await this.#ask("Steering…", code, inputs))) return;
-    element("steered").hidden = false;
-    element("steered-plain").textContent = plain;
-    element("steered-text").textContent = text();
+    if (!(await this.#ask("Steering…", `await demo.steered(number, ${plan}, count)`, { ...settings, number, count }))) return;
+    element(where).hidden = false;
+    element(where).querySelectorAll("dd").forEach((shown, k) => (shown.textContent = [plain, text()][k]));
+  }
+
+  /** Open the coder, if it is another one, and look at the text through it. */
+  async #features(form) {
+    const wanted = [this.#file ?? form.get("source").trim(), Number(form.get("top_k"))];
+    if (!this.#coder || wanted.some((value, k) => value !== this.#coder[k])) {
+      this.#coder = null;
+      if ((await this.#ask("Opening the coder…", "await demo.instruments.open(source, top_k)", { source: wanted[0], top_k: wanted[1] })) === null) return;
+      this.#coder = wanted;
+    }
+    const point = `${form.get("point")}.${form.get("layer")}`;
+    await this.#draw("features", [this.ids(), point, Number(form.get("count"))]);
+  }
+
+  /** A feature was chosen: it can be steered by, as strongly as it is there. */
+  #chosen(feature) {
+    if (feature === null) return;
+    const form = element("feature-form");
+    form.hidden = false;
+    form.elements.feature.value = feature.feature;
+    form.elements.feature.max = this.#models.features.get("data").of - 1;
+    form.elements.strength.value = short(feature.value);
+  }
+
+  /** Coders of this computer, chosen or dropped on the panel. */
+  #coders() {
+    const field = element("coder");
+    const take = (file) => {
+      this.#file = file;
+      field.value = file.name;
+    };
+    field.addEventListener("input", () => (this.#file = null));
+    element("choose-coder").addEventListener("click", () => element("coder-file").click());
+    element("coder-file").addEventListener("change", ({ target }) => {
+      const [file] = target.files;
+      target.value = ""; // so that the same file can be chosen again
+      if (file) take(file);
+    });
+    element("features-panel").addEventListener("drop", (event) => {
+      const [file] = event.dataTransfer.files;
+      if (!file) return;
+      event.preventDefault();
+      event.stopPropagation(); // it is no model
+      take(file);
+    });
   }
 
   #chips(best) {

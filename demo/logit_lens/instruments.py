@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from features import features, open_coder, push
 
 from pellucid import lens
 
@@ -177,6 +178,9 @@ def arrays(data: dict[str, Any]) -> dict[str, np.ndarray]:
     elif "columns" in data:
         found["values"] = np.asarray(data["values"]).reshape(len(data["rows"]), len(data["columns"]))
         found["rows"], found["columns"] = np.array(data["rows"]), np.array(data["columns"])
+    elif "strengths" in data:
+        found["tokens"], found["features"] = np.array(data["tokens"]), np.array(data["features"])
+        found["strengths"] = np.asarray(data["strengths"]).reshape(len(data["features"]), -1)
     else:
         found["names"], found["values"] = np.array(data["names"]), np.asarray(data["values"])
     return found
@@ -206,6 +210,10 @@ def as_csv(data: dict[str, Any]) -> str:
         write(["", *data["columns"]])
         for row, values in zip(data["rows"], arrays(data)["values"], strict=True):
             write([row, *map(float, values)])
+    elif "strengths" in data:
+        write(["position", "token", *data["features"]])
+        for k, (token, values) in enumerate(zip(data["tokens"], arrays(data)["strengths"].T, strict=True)):
+            write([k, token, *map(float, values)])
     else:
         write(["name", data["measure"]])
         for name, value in zip(data["names"], data["values"], strict=True):
@@ -224,12 +232,15 @@ class Instruments:
     def __init__(self, page: Any, send: Callable[[str, Any], None]):
         self.page, self.send = page, send
         self.drawn: dict[str, dict[str, Any]] = {}
-        self.vector: Any = None
-        self.layer = 0
+        self.coder: Any = None
 
     async def draw(self, name: str, *settings: Any) -> dict[str, Any]:
         """Compute a picture's data, keep it, and return it."""
         self.page.stopped = False
+        if name == "features":
+            page = self.page
+            self.drawn[name] = await features(page.model, page.names, settings[0], self.coder, *settings[1:])
+            return self.drawn[name]
         if name == "patching":
             settings = (*settings, lambda part: self.send("part", {"name": name, "data": part}))
         compute = {"attention": attention, "patching": patching, "attribution": attribution, "ranks": ranks}[
@@ -238,17 +249,19 @@ class Instruments:
         self.drawn[name] = await compute(self.page, *settings)
         return self.drawn[name]
 
-    def find(self, positive: str, negative: str, layer: int) -> None:
-        """Find the direction to steer along."""
-        self.vector, self.layer = direction(self.page, positive, negative, layer), layer
+    async def open(self, source: Any, top_k: int) -> int:
+        """Open a sparse coder; how many features it has."""
+        self.coder = None  # two would take room
+        self.coder = await open_coder(self.page.model, source, top_k)
+        return self.coder.features
 
-    def plan(self, strength: float) -> lens.Plan:
-        """The plan of a strength along the direction that was found."""
-        if self.vector is None:
-            raise ValueError(
-                "There is no direction yet. Write two texts that differ in one thing, and find it."
-            )
-        return steering(self.vector, self.layer, strength)
+    def towards(self, positive: str, negative: str, layer: int, strength: float) -> lens.Plan:
+        """The plan that pushes along the difference of two texts."""
+        return steering(direction(self.page, positive, negative, layer), layer, strength)
+
+    def feature(self, point: str, number: int, strength: float) -> lens.Plan:
+        """The plan that pushes along a feature."""
+        return push(self.coder, point, number, strength)
 
     def file(self, name: str, kind: str) -> bytes | str:
         """What was drawn, as a file."""

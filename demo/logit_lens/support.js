@@ -65,5 +65,6 @@ export const ADVICE = {
   DeviceError: { title: "The graphics processor stopped answering", text: "Load the model again. If it happens again, reload the page or restart the browser." },
   DimensionError: { title: "That is longer than the model can read", text: "The prompt and the new tokens share the model's positions." },
   PromptPairError: { title: "These two prompts cannot be compared", text: "A good pair differs in one word, and the model goes on with different ones." },
+  CoderError: { title: "This is no sparse coder of the model", text: "It must be a file of safetensors or .npz of SAELens, Gemma Scope, dictionary_learning or sparsify, made for this model and this point." },
   ValueError: { title: "The prompt does not fit the model", text: "Change the prompt, or continue it as plain text instead of a chat." },
 };

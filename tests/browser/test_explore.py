@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from safetensors.numpy import save_file
 
 from models.tiny import VOCABULARY, loaded, made, ours, saved, with_words
 from pellucid import lens
@@ -216,8 +217,65 @@ def test_steering_goes_on_under_the_plan(page, model):
     session.plan = lens.Plan(steer=[change])
     session.token(IDS[4])
     steered = [session.token().id for _ in range(COUNT)]
-    for name, new in (("steered-plain", plain), ("steered-text", steered)):
-        expect(page.locator(f"#{name}")).to_have_text("".join(f"w{k}" for k in IDS + new))
+    said = ["".join(f"w{k}" for k in IDS + new) for new in (plain, steered)]
+    expect(page.locator("#steered dd")).to_have_text(said)
+
+
+def test_features_of_a_coder_and_steering_by_one(page, model, folder, tmp_path):
+    random = np.random.default_rng(9)
+    encoder, decoder = random.standard_normal((2, 32, 24)).astype("float32")
+    arrays = {"W_enc": encoder, "W_dec": decoder.T.copy(), "b_enc": encoder[0], "b_dec": decoder[:, 0].copy()}
+    save_file(arrays, folder / "sae.safetensors")
+    coder = lens.SparseCoder.load(arrays, device="cpu")
+    back_to(page, 4)
+    open_tab(page, "Features")
+    page.get_by_label("Its file").fill("/tiny/sae.safetensors")
+    page.locator("#features-panel").get_by_label("of layer").fill("1")
+    page.locator("#features-form").get_by_label("show").fill("4")
+    press(page, "Find features")
+    wanted = lens.top_features(model, IDS, coder, "resid_post.1", k=4)
+    for k, column in enumerate(wanted):
+        shown = page.locator(f"#features-view tbody td:nth-child({k + 1}) button").all()
+        assert [int(one.get_attribute("data-feature") or "") for one in shown] == [f for f, _ in column]
+        values = [float(one.locator("span").inner_text()) for one in shown]
+        np.testing.assert_allclose(values, [v for _, v in column], rtol=6e-3)
+    state = lens.run(model, IDS, lens.Plan(capture=["resid_post.1"]))["resid_post.1"]
+    strong = coder.encode(state[0]).numpy()
+    for k, row in enumerate(table(page, "features")):
+        got = [float(value) for name, value in row.items() if name.isdecimal()]
+        np.testing.assert_allclose(got, strong[k][[int(name) for name in row if name.isdecimal()]], atol=1e-4)
+
+    feature = wanted[2][0][0]
+    page.locator(f'#features-view button[data-feature="{feature}"]').first.click()
+    acting = int((strong[:, feature] > 0).sum())
+    expect(page.locator("#features-view .told")).to_contain_text(
+        f"Feature {feature} acts at {acting} of 5 tokens"
+    )
+    page.locator("#feature-form").get_by_label("by", exact=True).fill("30")
+    press(page, "Steer by it")
+    session = lens.Session(model, IDS)
+    plain = [session.token().id for _ in range(COUNT)]
+    session.go(3)
+    session.plan = lens.Plan(steer=[coder.steer("resid_post.1", feature, 30.0)])
+    session.token(IDS[4])
+    steered = [session.token().id for _ in range(COUNT)]
+    assert steered != plain
+    said = ["".join(f"w{k}" for k in IDS + new) for new in (plain, steered)]
+    expect(page.locator("#by-feature dd")).to_have_text(said)
+
+    # The same from a file of this computer, and one that is of another model.
+    file = tmp_path / "sae.npz"
+    np.savez_compressed(file, **arrays)
+    page.locator("#coder-file").set_input_files(file)
+    back_to(page, 4)
+    open_tab(page, "Features")
+    press(page, "Find features")
+    assert len(page.locator("#features-view tbody button").all()) == sum(map(len, wanted))
+    np.savez(file, W_enc=encoder[:9], W_dec=decoder[:9].T)
+    page.locator("#coder-file").set_input_files(file)
+    page.get_by_role("button", name="Find features").click()
+    expect(page.locator("#notes strong")).to_have_text("This is no sparse coder of the model", timeout=WAIT)
+    expect(page.locator("#notes .said")).to_contain_text("states of 9 numbers, the model has 32")
 
 
 def test_the_link_opens_the_experiment(page):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 
 import numpy as np
@@ -358,7 +359,7 @@ def test_sparse_coders_of_the_usual_layouts(layout, device, tmp_path):
     else:
         path = tmp_path / "sae.safetensors"
         save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, path)
-    coder = lens.SparseCoder.load(path, device=device, **settings)
+    coder = asyncio.run(lens.SparseCoder.load_async(path, device=device, **settings))
     np.testing.assert_allclose(coder.encode(ours(x, device)).numpy(), wanted, atol=1e-4)
     out = wanted @ DEC.T + BD + (x @ skip.T if layout == "transcoder" else 0)
     np.testing.assert_allclose(coder(ours(x, device)).numpy(), out, atol=1e-3)
@@ -395,5 +396,8 @@ def test_damaged_coders_are_refused(arrays, message, tmp_path):
         lens.SparseCoder.load(arrays)
     path = tmp_path / "x.npz"
     path.write_bytes(b"PK\x03\x04 no zip")
-    with pytest.raises(FormatError, match=r"no \.npz of numbers"):
+    with pytest.raises(FormatError, match=r"x\.npz"):
+        lens.SparseCoder.load(path)
+    np.savez(path, W_enc=np.arange(4))
+    with pytest.raises(FormatError, match="W_enc is of int64, and no floating-point numbers"):
         lens.SparseCoder.load(path)

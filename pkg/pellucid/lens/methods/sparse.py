@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ...autograd.grad_mode import under
+from ...device.steps import later, now
 from ...errors import FormatError, RangeError
 from ...nn import functional as F
 from ...nn.modules.module import Module
@@ -138,7 +138,7 @@ class SparseCoder(Module):
     @classmethod
     def load(
         cls,
-        source: str | PathLike | Mapping[str, Any],
+        source: Any,
         *,
         top_k: int | None = None,
         centres: bool | None = None,
@@ -147,7 +147,7 @@ class SparseCoder(Module):
         """From a file of the usual layouts: SAELens, Gemma Scope, dictionary_learning, `sparsify`.
 
         Args:
-            source: path of an ``.npz``, a path or an address of safetensors, or name -> array.
+            source: path or address of an ``.npz`` or of safetensors, a File, or name -> array.
             top_k: features that stay, which files do not say; of the ``cfg.json`` beside them it is ``k``.
             centres: whether the decoder's bias is taken off first, which files do not say; by default it
                 is in layouts that call it ``bias``, or the encoder ``encoder.weight``.
@@ -155,28 +155,48 @@ class SparseCoder(Module):
 
         Raises:
             FormatError: matrices are missing, or do not fit each other.
+            SourceError: the file cannot be had.
         """
-        arrays = read_arrays("SparseCoder", source)
-        found: dict[str, np.ndarray] = {}
-        names: dict[str, str] = {}
-        for name, layouts in _LAYOUTS.items():
-            for key, turned in layouts:
-                if key in arrays and name not in found:
-                    value = arrays[key]
-                    found[name] = np.ascontiguousarray(value.T) if turned and value.ndim == 2 else value
-                    names[name] = key
-        if missing := [n for n in ("encoder", "decoder") if n not in found]:
-            raise FormatError(
-                f"SparseCoder: there is no {missing[0]} among {shown(sorted(arrays))}. Names of the usual "
-                f"layouts are {', '.join(key for key, _ in _LAYOUTS[missing[0]])}."
-            )
-        if names.get("threshold") == "log_threshold":
-            found["threshold"] = np.exp(found["threshold"])
-        _check_shapes(found)
-        if centres is None:
-            centres = names.get("decoder_bias") == "bias" or names["encoder"] == "encoder.weight"
-        made = {name: tensor(value, device=device) for name, value in found.items()}
-        return cls(**made, top_k=top_k, centres=centres)
+        return now(_read(cls, source, top_k, centres, device))
+
+    @classmethod
+    async def load_async(
+        cls,
+        source: Any,
+        *,
+        top_k: int | None = None,
+        centres: bool | None = None,
+        device: Any = None,
+    ) -> SparseCoder:
+        """The awaitable twin of `load`."""
+        return await later(_read(cls, source, top_k, centres, device))
+
+
+def _read(
+    cls: type[SparseCoder], source: Any, top_k: int | None, centres: bool | None, device: Any
+) -> Generator[tuple, Any, SparseCoder]:
+    """Steps that make a coder of a file."""
+    arrays = yield from read_arrays("SparseCoder", source)
+    found: dict[str, np.ndarray] = {}
+    names: dict[str, str] = {}
+    for name, layouts in _LAYOUTS.items():
+        for key, turned in layouts:
+            if key in arrays and name not in found:
+                value = arrays[key]
+                found[name] = np.ascontiguousarray(value.T) if turned and value.ndim == 2 else value
+                names[name] = key
+    if missing := [n for n in ("encoder", "decoder") if n not in found]:
+        raise FormatError(
+            f"SparseCoder: there is no {missing[0]} among {shown(sorted(arrays))}. Names of the usual "
+            f"layouts are {', '.join(key for key, _ in _LAYOUTS[missing[0]])}."
+        )
+    if names.get("threshold") == "log_threshold":
+        found["threshold"] = np.exp(found["threshold"])
+    _check_shapes(found)
+    if centres is None:
+        centres = names.get("decoder_bias") == "bias" or names["encoder"] == "encoder.weight"
+    made = {name: tensor(value, device=device) for name, value in found.items()}
+    return cls(**made, top_k=top_k, centres=centres)
 
 
 def _check_shapes(found: Mapping[str, np.ndarray]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 from ...autograd.derivatives import grad
 from ...autograd.grad_mode import under
+from ...device.steps import now
 from ...errors import ArgumentError, FormatError
 from ...nn.modules.container import ModuleDict
 from ...nn.modules.linear import Linear
@@ -105,16 +105,16 @@ class TunedLens(Module):
         solver.step()
         return total / len(self.points)
 
-    def load(self, source: str | PathLike | Mapping[str, Any]) -> TunedLens:
+    def load(self, source: Any) -> TunedLens:
         """Read translators: ``<layer>.weight`` and ``<layer>.bias``, as the authors' files have them.
 
         Args:
-            source: a path or an address of safetensors, or name -> array.
+            source: path or address of safetensors or an ``.npz``, a File, or name -> array.
 
         Raises:
             FormatError: there is none for a layer, or of another shape.
         """
-        arrays = read_arrays("TunedLens", source)
+        arrays = now(read_arrays("TunedLens", source))
         for k, module in enumerate(self.translators.values()):
             for name, p in (("weight", module.weight), ("bias", module.bias)):
                 value = next(
