@@ -183,7 +183,8 @@ def _origin(folder: Folder, names: dict[str, str], stored: dict[str, StoredWeigh
     for name, path in names.items():
         if path not in stored:
             tensors.setdefault(path, []).append((path if is_gguf else name, folder.checkpoint[name].shape))
-    return Origin(None if is_gguf else folder.config, tensors, gguf.FREQUENCIES in folder.checkpoint)
+    head = gguf.head(folder.checkpoint) if is_gguf else b""
+    return Origin(None if is_gguf else folder.config, tensors, gguf.FREQUENCIES in folder.checkpoint, head)
 
 
 def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Config]:

@@ -38,6 +38,9 @@ class BertConfig(BertKeys):
         "layer_norm_eps": "attention.layer_norm_epsilon",
     }
 
+    def to_gguf(self) -> dict[str, Any]:
+        return super().to_gguf() | {"attention.causal": False}
+
     @classmethod
     def from_gguf(cls, checkpoint: Checkpoint) -> Self:
         types = checkpoint["token_types.weight"].shape[0] if "token_types.weight" in checkpoint else 0
@@ -172,6 +175,8 @@ class BertModel(Encoder):
         "blk.{}.ffn_down": "encoder.layer.{}.output.dense",
         "blk.{}.layer_output_norm": "encoder.layer.{}.output.LayerNorm",
     }
+    # llama.cpp makes embeddings of texts, for which this is not used.
+    gguf_passed = ("pooler.",)
     embeddings_class: type[Embeddings] = Embeddings
     layer_class = BertLayer
 

@@ -75,7 +75,8 @@ class Config:
             )
         check("config.json", keys, table)
         given = {cls.renamed.get(k, k): v for k, v in keys.items() if k in table}
-        optional = {f.name for f in fields(cls) if f.default is None}
+        # Annotations are texts: a field that may be None is so where the file says null.
+        optional = {f.name for f in fields(cls) if "None" in str(f.type)}
         given = {k: v for k, v in given.items() if v is not None or k in optional}
         return cls(**given).checked("config.json")
 
@@ -104,6 +105,13 @@ class Config:
         given["vocab_size"] = embedding.shape[0]
         given["tie_word_embeddings"] = "output.weight" not in checkpoint
         return cls(**given).checked(checkpoint.name)
+
+    def to_gguf(self) -> dict[str, Any]:
+        """The keys of a GGUF that `from_gguf` reads, without the architecture's name, with their values."""
+        keys = {**self.gguf_keys, **self.gguf_optional}
+        given = {key: getattr(self, field) for field, key in keys.items()}
+        given["vocab_size"] = vars(self)["vocab_size"]
+        return {key: value for key, value in given.items() if value is not None}
 
     @classmethod
     def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:

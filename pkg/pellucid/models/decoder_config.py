@@ -110,6 +110,15 @@ class DecoderConfig(Config):
                 config = replace(config, **{field: has})
         return config.checked(checkpoint.name)
 
+    def to_gguf(self) -> dict[str, Any]:
+        keys = super().to_gguf() | {"attention.head_count_kv": self.kv_heads}
+        if "head_dim" in self.gguf_optional:
+            keys |= {"attention.key_length": self.columns, "attention.value_length": self.value_columns}
+        if "rope_theta" not in self.table:
+            return keys
+        keys["rope.dimension_count"] = self.turned
+        return keys | self.rotary("rotary_emb").to_gguf()
+
     def checked(self, where: str) -> Self:
         super().checked(where)
         if (

@@ -81,6 +81,7 @@ class ExpertConv1D(ExpertLinear):
 
     def __init__(self, experts: int, inputs: int, outputs: int, bias: bool = False):
         super().__init__(experts, inputs, outputs, bias)
+        self.transposed_parts = experts
         self.weight = Parameter(empty(experts * inputs, outputs).normal_(0, 0.02))
 
     def product(self, input: Tensor, chosen: Tensor) -> Tensor:
@@ -229,6 +230,16 @@ class SparseCausalLM(CausalLM):
             if match := _EXPERT.fullmatch(path):
                 found[name], order[name] = f"{match[1]}.{match[3]}", int(match[2])
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], 0)))
+
+    def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        if "shared_expert_gate" in path:
+            return shape[1:]
+        stem, is_expert, name = path.partition(".experts.")
+        if not is_expert or not name.endswith(".weight"):
+            return super().gguf_shape(path, shape)
+        experts: Any = self.get_submodule(f"{stem}.experts")
+        count = experts.count
+        return count, shape[0] // count, shape[1]
 
     def gguf_paths(self) -> dict[str, str]:
         mlp = f"{self.layers_path}.{{}}.{self._names.mlp}."

@@ -21,6 +21,8 @@ from .language_model import CausalLM
 class GemmaRMSNorm(RMSNorm):
     """``input / sqrt(mean(input^2) + eps) * (1 + weight)``."""
 
+    counts_from_one: ClassVar[bool] = True
+
     def forward(self, input: Tensor) -> Tensor:
         assert self.weight is not None
         return F.rms_norm(input, self.normalized_shape, self.weight + 1, self.eps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Generator, Mapping
 from math import prod
 from typing import Any
@@ -15,6 +16,7 @@ from ..weights.checkpoint import Checkpoint, TensorInfo
 
 _PLAIN = ("float32", "float16", "bfloat16")
 FREQUENCIES = "rope_freqs.weight"
+_NUMBER = re.compile(r"\.([0-9]{1,6})\.", re.ASCII)
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
 
 
@@ -44,6 +46,33 @@ def _pattern(stem: str) -> tuple[str, str]:
     return (f"blk.{{}}.{found[2]}", found[1]) if found else (stem, "")
 
 
+def gguf_name(path: str, names: Mapping[str, str]) -> str | None:
+    """The name in a GGUF of an attribute path, which `attribute_path` reads; None where there is none.
+
+    Args:
+        path: of a parameter.
+        names: a model's ``gguf_paths()``.
+
+    Example:
+        >>> names = {"blk.{}.attn_q": "model.layers.{}.self_attn.q_proj"}
+        >>> gguf_name("model.layers.3.self_attn.q_proj.bias", names)
+        'blk.3.attn_q.bias'
+    """
+    found = _NUMBER.search(path)
+    number = found[1] if found else ""
+    pattern = _NUMBER.sub(".{}.", path, count=1)
+    known = {place: name for name, place in names.items()}
+    if pattern in known:
+        return known[pattern].format(number)
+    stem, _, kind = pattern.rpartition(".")
+    return f"{known[stem].format(number)}.{kind}" if stem in known else None
+
+
+def head(checkpoint: Checkpoint) -> bytes:
+    """A GGUF with a checkpoint's keys and no tensor."""
+    return struct.pack("<4sIQQ", b"GGUF", 3, 0, len(checkpoint.metadata)) + checkpoint.pairs
+
+
 def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     names = model.gguf_paths()
@@ -69,7 +98,8 @@ def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Ch
         return info._replace(shape=shape)
 
     tensors = [fitted(info) for info in checkpoint.values()]
-    return Checkpoint(checkpoint.name, checkpoint.format, tensors, checkpoint.metadata, checkpoint.shards)
+    name, form, metadata = checkpoint.name, checkpoint.format, checkpoint.metadata
+    return Checkpoint(name, form, tensors, metadata, checkpoint.shards, checkpoint.pairs)
 
 
 def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:

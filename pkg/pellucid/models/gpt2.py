@@ -41,6 +41,8 @@ class Conv1D(Module):
         inputs, outputs: columns before and after.
     """
 
+    transposed_parts: ClassVar[int] = 1
+
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
         self.weight = Parameter(empty(inputs, outputs).normal_(0, 0.02))

@@ -73,6 +73,11 @@ class Lfm2Config(DecoderConfig):
             "block_auto_adjust_ff_dim": False,
         }
 
+    def to_gguf(self) -> dict[str, Any]:
+        count = range(self.num_hidden_layers)
+        heads = [0 if self.is_conv(k) else self.kv_heads for k in count]
+        return super().to_gguf() | {"attention.head_count_kv": heads}
+
     def checked(self, where: str):
         if self.layer_types is None:
             if self.full_attn_idxs is None:

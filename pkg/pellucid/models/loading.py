@@ -82,7 +82,7 @@ def load_weights(
     saved = model.state_dict()
     buffers = {path: b for path, b in model.named_buffers() if path in saved}
     wanted |= buffers
-    _check_names(wanted, checkpoint, names, stored)
+    check_names(wanted, checkpoint, names, stored)
     plain = [
         _as_matrix(checkpoint[source], wanted[target].shape)
         for source, target in names.items()
@@ -220,7 +220,7 @@ def _check_room(
             )
 
 
-def _check_names(
+def check_names(
     wanted: dict[str, Any], checkpoint: Checkpoint, names: dict[str, str], stored: dict[str, StoredWeight]
 ) -> None:
     problems = []

@@ -75,6 +75,9 @@ class MambaConfig(StateSpaceConfig):
             )
         return super().gguf_more(checkpoint, prefix)
 
+    def to_gguf(self) -> dict[str, Any]:
+        return super().to_gguf() | {"ssm.time_step_rank": self.rank}
+
     @property
     def inner(self) -> int:
         return self.intermediate_size or super().inner

@@ -147,3 +147,10 @@ class Mamba2ForCausalLM(StateSpaceLM):
     model_types = ("mamba2",)
     gguf_architectures = ("mamba2",)
     gguf_names = {**GGUF_MIXER, "blk.{}.ssm_dt.bias": "backbone.layers.{}.mixer.dt_bias"}
+
+    def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        if path.endswith(("A_log", ".D")):
+            return *shape, 1
+        if path.endswith("mixer.norm.weight"):
+            return self.config.n_groups, shape[0] // self.config.n_groups
+        return super().gguf_shape(path, shape)

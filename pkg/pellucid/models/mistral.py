@@ -35,3 +35,4 @@ class MistralForCausalLM(CausalLM):
 
     config_class = MistralConfig
     model_types = ("mistral",)
+    gguf_like = "llama"

@@ -36,8 +36,10 @@ class PretrainedModel(Module):
     """A model of a checkpoint. Its Auto class knows a subclass once it is defined.
 
     ``auto`` is the name of the Auto class, ``config_class`` what reads the configuration. ``model_types`` are
-    those of ``config.json`` that it is for, ``gguf_architectures`` those of GGUF files. ``gguf_names`` has
-    their tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer. ``prefix`` is the
+    those of ``config.json`` that it is for, ``gguf_architectures`` those of GGUF files;
+    ``gguf_like`` is the one as which a model is written that has none of its own. ``gguf_names`` has their
+    tensors as attribute paths, without ``.weight``: ``{}`` is the number of a layer; what begins like one of
+    ``gguf_passed`` is not written. ``prefix`` is the
     attribute of the layers below the head, as checkpoints name it, and ``passed`` are beginnings of names
     below it that a model may have no use for. ``tied`` says which parameters are others, where the
     configuration ties them. ``points`` says what is called otherwise than in Llama, for
@@ -48,7 +50,9 @@ class PretrainedModel(Module):
     config_class: ClassVar[type[Config]]
     model_types: ClassVar[tuple[str, ...]] = ()
     gguf_architectures: ClassVar[tuple[str, ...]] = ()
+    gguf_like: ClassVar[str] = ""
     gguf_names: ClassVar[Mapping[str, str]] = {}
+    gguf_passed: ClassVar[tuple[str, ...]] = ()
     prefix: ClassVar[str] = ""
     passed: ClassVar[tuple[str, ...]] = ()
     tied: ClassVar[Mapping[str, str]] = {}
@@ -70,6 +74,10 @@ class PretrainedModel(Module):
     def gguf_paths(self) -> Mapping[str, str]:
         """Attribute paths by name in a GGUF, both without ``.weight``."""
         return self.gguf_names
+
+    def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape that a GGUF has of a parameter whose own it is, where axes are others."""
+        return shape
 
     @property
     def device(self):
@@ -157,3 +165,54 @@ class PretrainedModel(Module):
             True
         """
         save_model(self, save_directory, max_shard_size)
+
+    def save_gguf(
+        self,
+        filename: str | PathLike,
+        *,
+        format: str | Mapping[str, str | None] | None = None,
+        tokenizer: Any = None,
+    ) -> dict[str, str]:
+        """Write one GGUF file, which `from_pretrained` and llama.cpp load. Waits for the device.
+
+        Names, layouts and keys are those of llama.cpp. A model of a GGUF keeps the keys of that file, and
+        its tokenizer, if no other is given. Norms, biases, routers and other small tensors are float32. A few
+        rows are in memory at a time. The file is complete or not there.
+
+        Args:
+            filename: where to, usually with the ending ``.gguf``.
+            format: of matrices: "float32" or a name of `pellucid.quant.ENCODERS` such as "q8_0", or names by
+                patterns of tensors such as ``"*ffn_down*"``, of which the first that matches counts; None
+                keeps what a matrix has. Rows that are no whole blocks stay, too.
+            tokenizer: the model's; its vocabulary, special tokens and chat template go into the file.
+
+        Returns:
+            The dtype of each tensor by its name in the file.
+
+        Raises:
+            ArgumentError: llama.cpp has no such architecture, or no key for what the configuration says; the
+                model has weights that it has no name for; no matrix fits the format; or one is quantized in a
+                way that a GGUF does not have, and ``format`` does not say what it becomes.
+            DTypeError: there is no encoder of that name.
+            FormatError: the tokenizer is of a kind that GGUF files here do not have.
+
+        Source: https://github.com/ggml-org/llama.cpp/blob/master/convert_hf_to_gguf.py
+
+        Example:
+            >>> import os, tempfile
+            >>> import pellucid as torch
+            >>> from pellucid.models import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+            >>> sizes = dict(vocab_size=16, hidden_size=32, intermediate_size=64, num_attention_heads=2)
+            >>> with torch.device("cpu"):
+            ...     model = LlamaForCausalLM(LlamaConfig(num_hidden_layers=1, **sizes))
+            >>> file = os.path.join(tempfile.mkdtemp(), "tiny.gguf")
+            >>> model.save_gguf(file, format="q8_0")["blk.0.ffn_up.weight"]
+            'q8_0'
+            >>> AutoModelForCausalLM.from_pretrained(file, device="cpu").config.hidden_size
+            32
+        """
+        from .gguf_saving import save_gguf
+
+        own = vars(type(self)).get("gguf_architectures", ()) or (self.gguf_like,)
+        reader = REGISTRIES[self.auto].gguf_architectures.get(own[0])
+        return save_gguf(self, reader, filename, format, tokenizer)

@@ -83,6 +83,11 @@ class Qwen3_5TextConfig(Qwen3Config):
         columns = keys[inner] // keys[f"{prefix}ssm.time_step_rank"]
         return {"layer_types": kinds, "linear_value_head_dim": columns}
 
+    def to_gguf(self) -> dict[str, Any]:
+        kinds = self.layer_types or []
+        every = kinds.index("full_attention") + 1 if "full_attention" in kinds else len(kinds) + 1
+        return super().to_gguf() | {"ssm.inner_size": self.inner, "full_attention_interval": every}
+
     def checked(self, where: str) -> Self:
         if self.layer_types is None:
             count = range(self.num_hidden_layers)

@@ -143,12 +143,32 @@ class RotaryEmbedding(Module):
         interleaved: bool = False,
     ):
         super().__init__()
+        self.base, self.scaling = base, scaling or {}
         self._frequencies = inverse_frequencies(head_dim, base, scaling)
         self._factor = attention_factor(scaling)
         self._max_positions = max_positions
         self._interleaved = interleaved
         self._tables: dict = {}
         self._opened = stream().opened
+
+    def to_gguf(self) -> dict[str, Any]:
+        """The keys of a GGUF that say how it turns, without the architecture's name."""
+        keys, kind = {"rope.freq_base": self.base}, self.scaling.get("rope_type") or self.scaling.get("type")
+        if kind in ("linear", "yarn"):
+            keys |= {"rope.scaling.type": kind, "rope.scaling.factor": self.scaling["factor"]}
+        if kind == "yarn":
+            length = self.scaling["original_max_position_embeddings"]
+            keys["rope.scaling.original_context_length"] = int(length)
+        return keys
+
+    def slowed(self) -> np.ndarray:
+        """By how much each pair of columns is slower than its base alone says."""
+        return inverse_frequencies(2 * len(self._frequencies), self.base, None) / self._frequencies
+
+    def turns_as(self, other: RotaryEmbedding) -> bool:
+        """Whether the other one turns by the same angles and factor."""
+        mine, theirs = (np.append(r._frequencies, r._factor) for r in (self, other))
+        return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-6, atol=0)
 
     def divide_frequencies(self, factors: np.ndarray) -> None:
         """Slow each pair of columns down by a factor of its own, as a GGUF's ``rope_freqs`` does."""

@@ -28,12 +28,13 @@ class Origin(NamedTuple):
     """The checkpoint of a model: the keys of its ``config.json``, none of a GGUF, and its tensors.
 
     ``tensors`` has (name, shape) by the path of the parameter that they fill, in the order of its rows.
-    ``factors`` tells whether a GGUF changed the rotary frequencies.
+    ``factors`` tells whether a GGUF changed the rotary frequencies; ``head`` is a GGUF without its tensors.
     """
 
     keys: Mapping[str, Any] | None
     tensors: Mapping[str, list[tuple[str, tuple[int, ...]]]]
     factors: bool = False
+    head: bytes = b""
 
 
 def save_model(model: Any, save_directory: str | PathLike, max_shard_size: int | str) -> None:

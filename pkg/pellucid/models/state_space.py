@@ -79,6 +79,12 @@ class StateSpaceConfig(DecoderConfig):
             "use_conv_bias": "blk.0.ssm_conv1d.bias" in checkpoint,
         }
 
+    def to_gguf(self) -> dict[str, Any]:
+        # llama.cpp asks each model for heads and the feed-forward.
+        absent = {"feed_forward_length": 0, "attention.head_count": 0, "attention.head_count_kv": 0}
+        sizes = {"context_length": self.max_position_embeddings, "ssm.inner_size": self.inner}
+        return super().to_gguf() | absent | sizes
+
     def checked(self, where: str) -> Self:
         check(where, vars(self), self.table)
         return self

@@ -6,12 +6,13 @@ The ``cpu`` device runs this, and the kernels of ``wgsl/quant`` are tested again
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 
 import numpy as np
 
 from ..errors import FormatError
-from .format import UNIT, BlockFormat, QuantFormat
+from .format import BLOCK_FORMATS, UNIT, BlockFormat, QuantFormat
 
 
 def repack_blocks(raw: np.ndarray, format: BlockFormat, rows: int, columns: int) -> np.ndarray:
@@ -57,6 +58,61 @@ def join_planes(planes: Sequence[np.ndarray], format: QuantFormat, rows: int, co
     return words
 
 
+def split_planes(words: np.ndarray, format: QuantFormat, rows: int, columns: int) -> list[np.ndarray]:
+    """The planes of a weight's buffer, without a copy: uint8 (rows, fields of a row, bytes of a field)."""
+    layout = format.layout(rows, columns)
+    planes = []
+    for start, plane in zip(layout.starts, format.planes, strict=True):
+        shape = (plane.rows(rows), plane.row_bytes(layout.units) // plane.nbytes, plane.nbytes)
+        planes.append(words.view(np.uint8)[4 * start : 4 * start + prod(shape)].reshape(shape))
+    return planes
+
+
+def join_blocks(planes: Sequence[np.ndarray], format: BlockFormat, columns: int) -> np.ndarray:
+    """The blocks of a GGUF file from the planes of some rows: what `repack_blocks` undoes, bit for bit.
+
+    Args:
+        planes: of `split_planes`, or rows of them.
+        format: of `FORMATS`, with blocks.
+        columns: of a row.
+
+    Returns:
+        uint8 (rows, bytes of a row).
+
+    Example:
+        >>> from pellucid.quant import FORMATS, encode_blocks
+        >>> fmt, blocks = FORMATS["q4_1"], encode_blocks(np.arange(64, dtype=np.float32)[None], "q4_1")
+        >>> planes = split_planes(repack_blocks(blocks, fmt, 1, 64), fmt, 1, 64)
+        >>> np.array_equal(join_blocks(planes, fmt, 64), blocks)
+        True
+    """
+    rows = len(planes[0])
+    if format.block == 1:
+        return np.ascontiguousarray(planes[0].reshape(rows, -1)[:, : 2 * columns])
+    own = [plane for plane, kind in zip(planes, format.planes, strict=True) if not kind.shared]
+    count = columns // format.block
+    fields = np.concatenate([plane.reshape(rows * count, -1) for plane in own], axis=1)
+    order = _bits(format.name)
+    if not (order % 8 - np.arange(8)).any():  # whole bytes stay together
+        return np.ascontiguousarray(fields[:, order[:, 0] // 8]).reshape(rows, -1)
+    out, step = np.empty((len(fields), format.block_bytes), np.uint8), max((1 << 23) // format.block_bytes, 1)
+    for at in range(0, len(fields), step):
+        bits = np.unpackbits(fields[at : at + step], axis=1, bitorder="little")
+        out[at : at + step] = np.packbits(bits[:, order.reshape(-1)], axis=1, bitorder="little")
+    return out.reshape(rows, -1)
+
+
+@cache
+def _bits(name: str) -> np.ndarray:
+    """Which bit of a block's planes each bit of its bytes is: (bytes, 8). Splitting moves bits alone."""
+    fmt = BLOCK_FORMATS[name]
+    n = 8 * fmt.block_bytes
+    blocks = np.packbits(np.eye(n, dtype=np.uint8), axis=1, bitorder="little")
+    own = [p for p, kind in zip(fmt.split(blocks), fmt.planes, strict=True) if not kind.shared]
+    fields = np.concatenate([np.ascontiguousarray(p).reshape(n, -1) for p in own], axis=1)
+    return np.unpackbits(fields, axis=1, bitorder="little").argmax(axis=1).reshape(-1, 8)
+
+
 def dequantize_planes(words: np.ndarray, format: QuantFormat, rows: int, columns: int) -> np.ndarray:
     """float32 values of a weight's planes, bit for bit what the format defines.
 
@@ -73,12 +129,7 @@ def dequantize_planes(words: np.ndarray, format: QuantFormat, rows: int, columns
         >>> dequantize_planes(np.zeros(12, np.uint32), FORMATS["q4_1"], 1, 64).shape
         (1, 64)
     """
-    layout = format.layout(rows, columns)
-    planes = []
-    for start, plane in zip(layout.starts, format.planes, strict=True):
-        shape = (plane.rows(rows), plane.row_bytes(layout.units) // plane.nbytes, plane.nbytes)
-        planes.append(words.view(np.uint8)[4 * start : 4 * start + prod(shape)].reshape(shape))
-    values = format.values(*planes)
+    values = format.values(*split_planes(words, format, rows, columns))
     return np.ascontiguousarray(values.reshape(rows, -1)[:, :columns])
 
 

@@ -10,7 +10,7 @@ from pellucid.text import special
 from pellucid.text.pretokenizers import PRE_TOKENIZERS
 from pellucid.weights.fields import check, shown, whole
 
-_SPACE = "\u2581"  # SentencePiece writes a space as this character
+SPACE = "\u2581"  # SentencePiece writes a space as this character
 _LONGEST_PIECE = 2048
 _MOST_CHARACTERS = 1 << 23  # four times those of the largest vocabularies
 
@@ -84,7 +84,7 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """
     tokens = _strings(metadata, "tokenizer.ggml.tokens")
     config: dict[str, Any] = {}
-    for role, key in _ROLES.items():
+    for role, key in ROLES.items():
         index = _token_id(metadata, f"tokenizer.ggml.{key}", len(tokens))
         if index is not None:
             config[role] = tokens[index]
@@ -103,7 +103,7 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
-_ROLES = {
+ROLES = {
     "bos_token": "bos_token_id",
     "eos_token": "eos_token_id",
     "unk_token": "unknown_token_id",
@@ -156,14 +156,14 @@ def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str], types: list[i
     unknown = _token_id(metadata, "tokenizer.ggml.unknown_token_id", len(tokens))
     # User-defined pieces are matched in the text itself, before spaces are rewritten.
     tokens = [
-        token.replace(_SPACE, " ") if kind == TokenType.USER_DEFINED else token
+        token.replace(SPACE, " ") if kind == TokenType.USER_DEFINED else token
         for token, kind in zip(tokens, types, strict=True)
     ]
     prefixed = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
-    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
-    prepend = {"type": "Prepend", "prepend": _SPACE}
+    spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    prepend = {"type": "Prepend", "prepend": SPACE}
     decoders = [
-        {"type": "Replace", "pattern": {"String": _SPACE}, "content": " "},
+        {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ]

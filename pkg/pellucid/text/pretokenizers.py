@@ -6,7 +6,7 @@ the pieces that the previous one left: its matches, and what lies between them.
 
 from dataclasses import dataclass
 
-_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -44,12 +44,12 @@ class PreTokenizer:
 
 
 _FAMILIES: dict[PreTokenizer, tuple[str, ...]] = {
-    PreTokenizer((_GPT2,)): (
+    PreTokenizer((GPT2,)): (
         "gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es",
         "jina-v2-de", "gigachat", "roberta-bpe", "trillion", "granite-docling",
     ),
-    PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")): ("default",),
-    PreTokenizer((r"\p{N}", _GPT2)): (
+    PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")): ("default",),
+    PreTokenizer((r"\p{N}", GPT2)): (
         "smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b",
     ),
     PreTokenizer((_LLAMA3,), whole_words=True, begins=True): (

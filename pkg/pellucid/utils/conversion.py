@@ -58,7 +58,9 @@ def convert(
     """
     name = fspath(target)
     if not name.endswith((".safetensors", ".npz")):
-        raise ArgumentError(f"convert: {name!r} must end in .safetensors or .npz.")
+        raise ArgumentError(
+            f"convert: {name!r} must end in .safetensors or .npz. A model becomes a GGUF by its save_gguf()."
+        )
     if os.path.exists(name) and not overwrite:
         raise ArgumentError(f"convert: {name!r} is there. Give another name, or overwrite=True.")
     if dtype is not None and dtype not in FLOATS:

@@ -51,6 +51,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         format: ``"gguf"`` or ``"safetensors"``.
         metadata: what the header says besides; all of a GGUF's keys, the strings of a safetensors.
         shards: the files.
+        pairs: of a GGUF, the bytes of its keys and values as the file has them.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class Checkpoint(Mapping[str, TensorInfo]):
         tensors: list[TensorInfo],
         metadata: dict[str, Any],
         shards: list[Source],
+        pairs: bytes = b"",
     ):
         self.name, self.format, self.metadata, self.shards = name, format, metadata, shards
+        self.pairs = pairs
         self._tensors = {t.name: t for t in tensors}
 
     def __getitem__(self, name: str) -> TensorInfo:

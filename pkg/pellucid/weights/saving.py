@@ -6,7 +6,6 @@ Source: https://huggingface.co/docs/safetensors/index (Format), and the package 
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -22,10 +21,10 @@ from ..device.steps import later, now
 from ..errors import ArgumentError, DTypeError
 from ..quant.encoding import ENCODERS, encode_blocks
 from ..quant.format import BLOCK_FORMATS, BlockFormat
-from ..quant.formats.blocks import GGUF_TYPES
 from . import folder, load
 from .checkpoint import Checkpoint, TensorInfo
 from .folder import Folder
+from .formats.gguf_head import GGUF_NUMBERS, begin_gguf, pad_gguf
 from .formats.safetensors import DTYPES
 
 if TYPE_CHECKING:
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 _NAMES = {ours: name for name, (ours, _) in DTYPES.items()}
 _FLOATS = {"float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}
-_NUMBERS = {name: number for number, (name, _, _) in GGUF_TYPES.items()}
-_ALIGNMENT = 32
 _TEXTS = (
     "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tokenizer.model", "chat_template.jinja",
@@ -320,67 +317,9 @@ def _write_safetensors(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[s
 
 
 def _write_gguf(file: BinaryIO, checkpoint: Checkpoint, chosen: Mapping[str, BlockFormat]) -> _Steps:
-    metadata = {k: v for k, v in checkpoint.metadata.items() if k not in _REWRITTEN}
-    metadata |= {"general.alignment": _ALIGNMENT, "general.quantization_version": 2}
-    text = b"GGUF" + struct.pack("<IQQ", 3, len(checkpoint), len(metadata))
-    for key, value in metadata.items():
-        text += _string(key) + _value(value)
-    at = 0
-    for info in checkpoint.values():
-        fmt = chosen.get(info.name)
-        kind = _NUMBERS[info.dtype] if fmt is None else fmt.gguf_type
-        text += _string(info.name) + struct.pack("<I", len(info.shape))
-        text += struct.pack(f"<{len(info.shape)}Q", *info.shape[::-1]) + struct.pack("<IQ", kind, at)
-        nbytes = info.nbytes if fmt is None else fmt.raw_bytes(*info.shape)
-        at += nbytes + -nbytes % _ALIGNMENT
-    file.write(text + bytes(-len(text) % _ALIGNMENT))
+    kinds = {t.name: chosen[t.name].name if t.name in chosen else t.dtype for t in checkpoint.values()}
+    rows = [(t.name, t.shape, GGUF_NUMBERS[kinds[t.name]]) for t in checkpoint.values()]
+    begin_gguf(file, checkpoint.metadata, rows)
     for info in checkpoint.values():
         raw, fmt = (yield from _tensor(checkpoint, info)), chosen.get(info.name)
-        data = raw if fmt is None else _encoded(info, raw, fmt)
-        file.write(np.ascontiguousarray(data).data)
-        file.write(bytes(-data.nbytes % _ALIGNMENT))
-
-
-# What a new file says otherwise: where tensors begin, of which formats most are, and that it is one file.
-_REWRITTEN = {
-    "general.alignment", "general.file_type", "general.quantization_version", "split.count", "split.no",
-    "split.tensors.count",
-}  # fmt: skip
-
-
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def _value(value: Any) -> bytes:
-    """A value of a key with its type; whole numbers have 32 bits where they fit, as llama.cpp has them."""
-    if isinstance(value, list):
-        kinds = [_typed(v) for v in value]
-        kind, letter = max(kinds, default=(5, "i"))
-        if any(k[0] == 6 for k in kinds):
-            kind, letter = 6, "f"
-        elif kind == 4 and all(v < 1 << 31 for v in value):
-            kind, letter = 5, "i"
-        head = struct.pack("<IIQ", 9, kind, len(value))
-        if kind == 8:
-            return head + b"".join(map(_string, value))
-        return head + struct.pack(f"<{len(value)}{letter}", *value)
-    kind, letter = _typed(value)
-    return struct.pack("<I", kind) + (_string(value) if kind == 8 else struct.pack(f"<{letter}", value))
-
-
-def _typed(value: Any) -> tuple[int, str]:
-    """The number and the struct letter of a type."""
-    if isinstance(value, bool):
-        return 7, "?"
-    if isinstance(value, str):
-        return 8, ""
-    if isinstance(value, float):
-        return (6, "f") if value == np.float32(value) or value != value else (12, "d")
-    if isinstance(value, int):
-        for kind, letter, low, high in ((4, "I", 0, 1 << 32), (5, "i", -1 << 31, 0), (10, "Q", 0, 1 << 64)):
-            if low <= value < high:
-                return kind, letter
-        return 11, "q"
-    raise ArgumentError(f"quantize: arrays within arrays, such as {str(value)[:80]}, are not written.")
+        pad_gguf(file, raw if fmt is None else _encoded(info, raw, fmt))

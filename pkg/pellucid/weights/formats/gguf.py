@@ -26,6 +26,7 @@ _MOST_DIMENSIONS = 4
 _LONGEST_KEY = 65_535
 _LONGEST_NAME = 255
 _ALIGNMENT = 32
+_COUNTED = 24  # bytes before the keys
 _LARGEST_ALIGNMENT = 1 << 20
 
 # Metadata types: number -> struct letter; strings (8) and arrays (9) have lengths of their own.
@@ -198,7 +199,7 @@ def read(header: Header):
     Raises:
         FormatError: the file is not GGUF v2 or v3, or its header does not fit the file.
     """
-    tensors, metadata = yield from _read_file(header, 0)
+    tensors, metadata, pairs = yield from _read_file(header, 0)
     source = header.source
     shards = [source]
     count = metadata.get("split.count", 1)
@@ -212,10 +213,10 @@ def read(header: Header):
         shards += [
             source.sibling(f"{split[1]}{number:05}-of-{split[3]}.gguf") for number in range(2, count + 1)
         ]
-        for more, _ in (yield [_read_file(Header(shard), k) for k, shard in enumerate(shards) if k]):
+        for more, _, _ in (yield [_read_file(Header(shard), k) for k, shard in enumerate(shards) if k]):
             tensors += more
         _refuse_repeats(source.name, tensors)
-    return Checkpoint(source.name, "gguf", tensors, metadata, shards)
+    return Checkpoint(source.name, "gguf", tensors, metadata, shards, pairs)
 
 
 def _read_file(header: Header, shard: int):
@@ -230,6 +231,7 @@ def _read_file(header: Header, shard: int):
         if key in metadata:
             raise FormatError(f"{source.name}: the key {shown(key)} occurs twice. The file is damaged.")
         metadata[key], kinds[key] = value, kind
+    pairs = bytes(header.bytes[_COUNTED : cursor.at])
     alignment = metadata.get("general.alignment", _ALIGNMENT)
     if (
         kinds.get("general.alignment", _UINT32) != _UINT32
@@ -258,7 +260,7 @@ def _read_file(header: Header, shard: int):
     assert source.size is not None
     check_layout(source.name, tensors, begin, max(begin, source.size), gaps=True)
     header.finish(cursor.at)
-    return tensors, metadata
+    return tensors, metadata, pairs
 
 
 def _item(cursor: _Cursor, parse):
