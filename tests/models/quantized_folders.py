@@ -88,6 +88,24 @@ def torchao(quantize):
     return named
 
 
+def int4_torchao(weight, settings):
+    """What torchao's Int4Tensor.from_hp makes: a zero point is the weight in the middle of the numbers."""
+    rows, columns = weight.shape
+    parts = weight.reshape(rows, -1, settings["group_size"])
+    low, high = parts.amin(2), parts.amax(2)
+    scale = (high - low).clamp(min=1e-6) / 15
+    zero = low + 8 * scale
+    quants = ((parts - low[..., None]) / scale[..., None]).round().clamp(0, 15) - 8
+    scale, zero = scale.bfloat16(), zero.bfloat16()
+    signed = quants.reshape(rows, columns).to(torch.int8)
+    tensors = {
+        "_weight_qdata": signed[:, ::2] & 15 | signed[:, 1::2] << 4,
+        "_weight_scale": scale.T.contiguous(),
+        "_weight_zero_point": zero.T.contiguous(),
+    }
+    return tensors, (quants * scale.float()[..., None] + zero.float()[..., None]).reshape(rows, columns)
+
+
 def of_weights(format, **args):
     """A config of compressed-tensors with one group."""
     return {
@@ -341,6 +359,12 @@ WAYS = {
         torchao(compressed(False, asymmetric=True)),
         {**of_weights("", num_bits=8, group_size=32), "quant_method": "torchao"},
         "int8_g_idx",
+    ),
+    "int4, torchao": (int4_torchao, {"quant_method": "torchao", "group_size": 32}, "int4_offsets"),
+    "int4, wide groups of torchao": (
+        int4_torchao,
+        {"quant_method": "torchao", "group_size": 64},
+        "int4_offsets",
     ),
     "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
     "nvfp4, modelopt": (

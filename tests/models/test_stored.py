@@ -260,3 +260,20 @@ def test_experts_of_mxfp4(tmp_path, device):
     tensors["model.layers.0.mlp.experts.down_proj_scales"] = scales[:, 1:]
     save_file({k: t.contiguous() for k, t in tensors.items()}, folder / "model.safetensors")
     refuse(folder, FormatError, "down_proj: blocks and scales of shapes")
+
+
+@pytest.mark.parametrize(
+    ("change_of", "words"),
+    [
+        ({"_weight_zero_point": torch.zeros(1, 32)}, "are not numbers of a matrix"),
+        (
+            {"_weight_scale": torch.ones(3, 128), "_weight_zero_point": torch.ones(3, 128)},
+            "groups of whole 32",
+        ),
+        ({"_weight_act_pre_scale": torch.full((128,), 2.0)}, "inputs have factors"),
+    ],
+)
+def test_parts_of_torchao_that_do_not_fit_are_refused(tmp_path, change_of, words):
+    _, folder = quantized(tmp_path, *WAYS["int4, torchao"][:2])
+    change(folder, **change_of)
+    refuse(folder, FormatError, words)

@@ -129,6 +129,16 @@ def int4_groups(rows, columns, rng, odd):
     return [words.view(np.int32), scales, zeros], values
 
 
+def int4_offsets(rows, columns, rng, odd):
+    quants, shape = rng.integers(0, 16, (rows, columns)), (rows, columns // 32)
+    bits = _halves(shape[0] * shape[1], rng) if odd else rng.uniform(-0.01, 0.01, shape).astype(np.float16)
+    scales = bits.view(np.float16).astype(np.float32).reshape(shape)
+    offsets = rng.uniform(-0.1, 0.1, shape).astype(np.float32)
+    unit = np.arange(columns) // 32
+    values = scales[:, unit] * (quants - 8).astype(np.float32) + offsets[:, unit]
+    return [packed_bits(quants, 4), scales, offsets], values
+
+
 def packed_bits(numbers, bits):
     """Numbers (rows, columns) behind one another, the lowest bits first: uint8 (rows, columns * bits / 8)."""
     every = numbers.astype(np.uint8)[..., None] >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
@@ -180,6 +190,7 @@ PLANES = {
     "fp8_e4m3": fp8(4, 127),
     "fp8_e5m2": fp8(5, 124),
     "int4_groups": int4_groups,
+    "int4_offsets": int4_offsets,
     "codebook4": codebook4,
     "fp4_groups": fp4_groups,
     "int2_rows": int2_rows,
