@@ -2,13 +2,13 @@
 
 import { boot } from "../../web/boot.js";
 import { Explore } from "./explore.js";
-import { ADVICE, describe, missingInWorker, missingOnPage } from "./support.js";
+import { ADVICE, absolute, describe, lastName, missingInWorker, missingOnPage } from "./support.js";
 import { LensView } from "../../web/views/lens_grid.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON = ["features.py", "instruments.py", "demo.py"];
+const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "files.py", "programs.py", "notebook.py", "demo.py"];
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
@@ -123,6 +123,7 @@ function duration(seconds) {
 
 const receive = {
   progress({ done, total, rate, remaining }) {
+    if (document.body.dataset.state === "generating") element("status").textContent = `Loading the other model: ${bytes(done)} of ${bytes(total)}`;
     element("progress").value = total ? done / total : 1;
     const left = Number.isFinite(remaining) ? ` · ${bytes(rate)}/s · ${duration(remaining)} left` : "";
     const so_far = `${bytes(done)} of ${bytes(total)}`;
@@ -168,6 +169,7 @@ const explore = new Explore({
     explain(error);
     show("ready", "That did not work.");
   },
+  about: () => ({ prompt: run.prompt, model: model.name, source: absolute(model_at) || model.name }),
   isReady: () => document.body.dataset.state === "ready",
   path(nodes, text) {
     retrace(nodes);
@@ -297,16 +299,6 @@ function finished(text) {
   const isAtStop = [element("stop"), document.body].includes(document.activeElement);
   show("ready", text);
   if (isAtStop) element("generate").focus();
-}
-
-/** What an address is called on the page: its last part, as people read it. */
-function lastName(source) {
-  const name = source.split("/").at(-1) || source;
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name; // a % that begins no escape
-  }
 }
 
 /** Give a file to the person. */

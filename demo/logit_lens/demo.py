@@ -14,15 +14,17 @@ the browser needs no way to suspend Python, and sends small messages:
 import asyncio
 import contextlib
 import dataclasses
-import functools
 import gc
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from typing import Any
 
 import numpy as np
-from instruments import Instruments, flat, modules
+from helpers import Words, flat
+from instruments import modules
+from notebook import notebook
 from pellucid_page import send
+from programs import Pictures
 
 import pellucid as torch
 from pellucid import lens, weights
@@ -40,11 +42,12 @@ class LogitLens:
     def __init__(self) -> None:
         self.model: Any = None
         self.tokenizer: Any = None
+        self.words: Any = None  # texts of its ids
         self.cancellation = weights.Cancel()
         self.stopped = False
         self.session: Any = None
         self.begun = 0  # tokens of the prompt
-        self.instruments = Instruments(self, send)
+        self.pictures = Pictures(self, send)
 
     async def load(self, source: Any, keep: bool = True) -> dict[str, Any]:
         """Stream a model's weights to the GPU, telling how far it is.
@@ -64,8 +67,7 @@ class LogitLens:
         model = await torch.AutoModelForCausalLM.from_pretrained_async(
             source, on_progress=_tell, cancel=self.cancellation
         )
-        self.model, self.tokenizer = model, tokenizer
-        self.name.cache_clear()
+        self.model, self.tokenizer, self.words = model, tokenizer, Words(tokenizer)
         return {
             "layers": len(model.model.layers),
             "positions": model.config.max_position_embeddings,
@@ -74,6 +76,27 @@ class LogitLens:
             "device": torch.webgpu.get_device_name(),
             "map": modules(model),
         }
+
+    async def beside(self, source: Any, address: str) -> str:
+        """Load another model, which others find at the address, beside this one; what it runs on."""
+        self.cancellation = weights.Cancel()
+        self.leave()
+        words = Words(await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source)))
+        model = await torch.AutoModelForCausalLM.from_pretrained_async(
+            source, on_progress=_tell, cancel=self.cancellation
+        )
+        self.pictures.beside(model, words, address)
+        return torch.webgpu.get_device_name()
+
+    def leave(self) -> None:
+        """Let go of the other model."""
+        self.pictures.leave()
+        gc.collect()
+        torch.webgpu.empty_cache()
+
+    def notebook(self, title: str, source: str) -> str:
+        """What was drawn, as a notebook, for whoever finds the model at the source."""
+        return notebook(self.pictures, title, source)
 
     async def copies(self) -> list[dict[str, Any]]:
         """The files that are kept in this browser, once those that were just read are whole."""
@@ -107,16 +130,15 @@ class LogitLens:
 
     def forget(self) -> None:
         """Let go of the model and give its memory back to the system."""
-        self.model = self.tokenizer = self.session = None
-        self.instruments = Instruments(self, send)
-        self.name.cache_clear()
+        self.model = self.tokenizer = self.words = self.session = None
+        self.pictures = Pictures(self, send)
         gc.collect()
         torch.webgpu.empty_cache()
 
     def reset(self) -> None:
         """Begin anew with the device, after it was lost with all that was on it."""
-        self.model = self.tokenizer = self.session = None
-        self.instruments = Instruments(self, send)
+        self.model = self.tokenizer = self.words = self.session = None
+        self.pictures = Pictures(self, send)
         torch.webgpu.reset()
 
     async def generate(self, prompt: str, chat: bool, count: int) -> dict[str, Any]:
@@ -135,7 +157,7 @@ class LogitLens:
             ids = self.tokenizer.apply_chat_template([message], add_generation_prompt=True)
         else:
             ids = self.tokenizer.encode(prompt)
-        send("prompt", {"tokens": [{"id": i, "token": self.name(i)} for i in ids]})
+        send("prompt", {"tokens": [{"id": i, "token": self.words.name(i)} for i in ids]})
 
         self.stopped = False
         session, given = lens.Session(self.model, ids), len(ids)
@@ -154,7 +176,7 @@ class LogitLens:
                     self.session, self.begun = session, given
                     best = torch.softmax(said["lm_head"][0, -1], -1).topk(CANDIDATES)
                     ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
-                    best = self.named(zip(ids, probabilities, strict=True))
+                    best = self.words.candidates(zip(ids, probabilities, strict=True))
                     self.tell(await self.session.token_async(token), text.push(token), best)
                     position = await self.look(seen, position)
                     if self.stopped:
@@ -177,7 +199,7 @@ class LogitLens:
             )
             layers = await found.table_async()
             for offset, cells in enumerate(zip(*layers, strict=True)):
-                column = [self.named(cell) for cell in cells]
+                column = [self.words.candidates(cell) for cell in cells]
                 send("column", {"position": first + start + offset, "layers": column})
         return first + read
 
@@ -187,7 +209,7 @@ class LogitLens:
             "number": node.number,
             "parent": node.parent.number,
             "id": node.id,
-            "token": self.name(node.id),
+            "token": self.words.name(node.id),
         }
         send("token", named | {"text": text, "best": best, "changed": bool(node.plan.changes)})
 
@@ -212,7 +234,7 @@ class LogitLens:
             best = await self.session.candidates_async(CANDIDATES)
             node = await self.session.token_async(best[0][0] if token is None else token)
             token, made = None, made + 1
-            self.tell(node, text.push(node.id), self.named(best))
+            self.tell(node, text.push(node.id), self.words.candidates(best))
             await self.column()
             if self.stopped or node.id in self.stops():
                 break
@@ -223,7 +245,7 @@ class LogitLens:
         """Send what the layers say at the token that the session stands at."""
         look = {"points": "resid_post", "top_k": CANDIDATES, "position": -1}
         layers = await self.session.read((), look).look.table_async()
-        column = [self.named(cells[-1]) for cells in layers]
+        column = [self.words.candidates(cells[-1]) for cells in layers]
         send("column", {"position": self.session.at.position, "layers": column})
 
     def stops(self) -> set[int]:
@@ -235,7 +257,7 @@ class LogitLens:
         done = await self.session.step_async(unit)
         if done is self.session.paused:
             return await self.pause()
-        self.tell(done, self.name(done.id), self.named(done.parent.candidates[:CANDIDATES]))
+        self.tell(done, self.words.name(done.id), self.words.candidates(done.parent.candidates[:CANDIDATES]))
         await self.column()
         return await self.entered()
 
@@ -248,7 +270,7 @@ class LogitLens:
         if value.ndim == 3 and value.shape[-1] == self.model.config.hidden_size:
             best = torch.softmax(self.model.unembed(pause.value)[0, -1].float(), -1).topk(CANDIDATES)
             ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
-            said = self.named(zip(ids, probabilities, strict=True))
+            said = self.words.candidates(zip(ids, probabilities, strict=True))
         seen = array[np.isfinite(array)]
         return {
             "address": pause.address,
@@ -280,7 +302,7 @@ class LogitLens:
         """What follows the token that the session stands at."""
         return {
             "number": self.session.at.number,
-            "best": self.named(await self.session.candidates_async(CANDIDATES)),
+            "best": self.words.candidates(await self.session.candidates_async(CANDIDATES)),
         }
 
     async def steered(self, number: int, plan: lens.Plan, count: int) -> dict[str, Any]:
@@ -299,35 +321,9 @@ class LogitLens:
             self.session.plan = before
 
     def stop(self) -> None:
-        """End what is being generated, after the step that is under way."""
+        """End what is being generated, after the step that is under way, or the other model's load."""
         self.stopped = True
-
-    def named(self, candidates: Iterable[tuple[int, float]]) -> list[list[Any]]:
-        """Ids and probabilities, with the tokens' texts between them."""
-        return [[i, self.name(i), p] for i, p in candidates]
-
-    def names(self, ids: Iterable[int]) -> list[str]:
-        """The texts of tokens."""
-        return [self.name(i) for i in ids]
-
-    @functools.cache  # noqa: B019  there is one object, as long as the page
-    def name(self, token: int) -> str:
-        """A token's own text, special or not."""
-        text = self.tokenizer.decode([token])
-        if "�" not in text:
-            return text
-        return "".join(map(_written, self.tokenizer.convert_ids_to_tokens(token) or text))
-
-
-def _written(sign: str) -> str:
-    """A sign of a vocabulary of bytes, as GPT-2's, where they make no whole character: its byte."""
-    if "!" <= sign <= "~":
-        return sign
-    if "¡" <= sign <= "ÿ":
-        return f"<{ord(sign):02X}>"
-    unseen = [*range(33), *range(127, 161), 173]  # bytes that the vocabulary gives the signs from 256 on
-    index = ord(sign) - 256
-    return f"<{unseen[index]:02X}>" if 0 <= index < len(unseen) else sign
+        self.cancellation.cancel()
 
 
 def _tell(progress: weights.Progress) -> None:

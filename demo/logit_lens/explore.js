@@ -1,6 +1,6 @@
 /**
  * What can be done with a text once the model has read it: branch and step, attention, patching, attribution, ranks, steering,
- * the model's map. Pictures are drawn by the views of web/views of what instruments.py computes.
+ * features, comparison, the model's map. Pictures are drawn by the views of web/views of what the programs of programs.py compute.
  */
 
 import attention from "../../web/views/attention.js";
@@ -8,13 +8,16 @@ import attribution from "../../web/views/attribution.js";
 import branchTree from "../../web/views/branch_tree.js";
 import features from "../../web/views/features.js";
 import heatMap from "../../web/views/heat_map.js";
+import lensGrid from "../../web/views/lens_grid.js";
 import { Model, show } from "../../web/views/model.js";
 import modelMap from "../../web/views/model_map.js";
 import { make, percent, short, visible } from "../../web/views/parts.js";
+import { absolute, lastName } from "./support.js";
 import rankLines from "../../web/views/rank_lines.js";
 
-const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, features, map: modelMap };
+const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, features, comparison: lensGrid, map: modelMap };
 const element = (id) => document.getElementById(id);
+const PICTURES = ["attention", "patching", "attribution", "ranks", "features", "comparison"]; // that programs draw
 const WIDE = 64; // columns of a drawn value
 
 export class Explore {
@@ -22,7 +25,8 @@ export class Explore {
   at = -1;
   #models = {};
   #coder = null; // what was opened: [file or address, features that stay]
-  #file = null; // a coder of this computer
+  #other = null; // the model beside: its address or file
+  #files = {}; // of this computer, by field
   #host;
 
   /**
@@ -51,17 +55,22 @@ export class Explore {
     form("ranks-form", (f) => this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
     form("step-form", (f) => this.#step(f.get("unit")));
     form("change-form", (f) => this.#ask("Changing the value…", "await demo.change(factor)", { factor: Number(f.get("factor")) }, (found) => this.#paused(found)));
-    form("steering-form", (f) => this.#steer("steered", "demo.instruments.towards(positive, negative, layer, strength)", {
+    form("steering-form", (f) => this.#steer("steered", "demo.pictures.towards(positive, negative, layer, strength)", {
       positive: f.get("positive"), negative: f.get("negative"), layer: Number(f.get("layer")), strength: Number(f.get("strength")),
     }));
     form("features-form", (f) => this.#features(f));
     form("feature-form", (f) => {
       const [name, layer] = this.#models.features.get("data").point.split(".");
       const point = `${f.get("writes") || name}.${layer}`;
-      this.#steer("by-feature", "demo.instruments.feature(point, feature, strength)", { point, feature: Number(f.get("feature")), strength: Number(f.get("strength")) });
+      this.#steer("by-feature", "demo.pictures.feature(point, feature, strength)", { point, feature: Number(f.get("feature")), strength: Number(f.get("strength")) });
     });
     this.#models.features.on("change:selected", () => this.#chosen(this.#models.features.get("selected")));
-    this.#coders();
+    form("comparison-form", (f) => this.#compare(f));
+    this.#chooser("coder", element("coder-file"), element("choose-coder"), element("features-panel"));
+    this.#chooser("other-model", element("other-file"), element("choose-other"), element("comparison-panel"));
+    element("leave-other").addEventListener("click", () => this.#leave());
+    element("notebook").addEventListener("click", () => this.#notebook());
+    for (const name of PICTURES) this.#code(name);
     element("strength").addEventListener("input", ({ target }) => (element("strength-value").textContent = short(target.valueAsNumber)));
     element("resume").addEventListener("click", () => this.#ask("Reading on…", "await demo.resume()", {}, (found) => this.#entered(found)));
     element("candidates").addEventListener("click", ({ target }) => {
@@ -82,7 +91,7 @@ export class Explore {
     tokens.forEach(({ id, token }, number) => this.nodes.set(number, { number, parent: number - 1, id, token, best: null, column: null, changed: false }));
     this.at = tokens.length - 1;
     this.#unpause();
-    for (const name of ["attention", "patching", "attribution", "ranks", "features"]) this.#models[name].set("data", null);
+    for (const name of PICTURES) this.#models[name].set("data", null);
     this.#tree();
   }
 
@@ -122,7 +131,8 @@ export class Explore {
   }
 
   map(data) {
-    this.#coder = null; // it went with the model before
+    this.#coder = this.#other = null; // they went with the model before
+    element("leave-other").hidden = true;
     element("feature-form").hidden = true;
     this.#models.map.set("data", data);
   }
@@ -173,10 +183,7 @@ export class Explore {
   }
 
   #draw(name, settings) {
-    return this.#ask("Looking…", "await demo.instruments.draw(name, *settings)", { name, settings }, (data) => {
-      this.#models[name].set("data", data);
-      for (const button of document.querySelectorAll(`button[data-of="${name}"]`)) button.disabled = false;
-    });
+    return this.#ask("Looking…", "await demo.pictures.draw(name, *settings)", { name, settings }, (found) => this.#drawn(name, found));
   }
 
   async #returnTo(number) {
@@ -233,10 +240,10 @@ export class Explore {
 
   /** Open the coder, if it is another one, and look at the text through it. */
   async #features(form) {
-    const wanted = [this.#file ?? form.get("source").trim(), Number(form.get("top_k"))];
+    const wanted = [this.#files.coder ?? form.get("source").trim(), Number(form.get("top_k"))];
     if (!this.#coder || wanted.some((value, k) => value !== this.#coder[k])) {
       this.#coder = null;
-      if ((await this.#ask("Opening the coder…", "await demo.instruments.open(source, top_k)", { source: wanted[0], top_k: wanted[1] })) === null) return;
+      if ((await this.#ask("Opening the coder…", "await demo.pictures.open(source, top_k, address)", { source: wanted[0], top_k: wanted[1], address: absolute(wanted[0].name ?? wanted[0]) })) === null) return;
       this.#coder = wanted;
     }
     const point = `${form.get("point")}.${form.get("layer")}`;
@@ -253,27 +260,85 @@ export class Explore {
     form.elements.strength.value = short(feature.value);
   }
 
-  /** Coders of this computer, chosen or dropped on the panel. */
-  #coders() {
-    const field = element("coder");
+  /** Files of this computer instead of a field's address, chosen or dropped on its panel. */
+  #chooser(id, input, button, panel) {
+    const field = element(id);
     const take = (file) => {
-      this.#file = file;
+      this.#files[id] = file;
       field.value = file.name;
     };
-    field.addEventListener("input", () => (this.#file = null));
-    element("choose-coder").addEventListener("click", () => element("coder-file").click());
-    element("coder-file").addEventListener("change", ({ target }) => {
-      const [file] = target.files;
-      target.value = ""; // so that the same file can be chosen again
+    field.addEventListener("input", () => delete this.#files[id]);
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      const [file] = input.files;
+      input.value = ""; // so that the same file can be chosen again
       if (file) take(file);
     });
-    element("features-panel").addEventListener("drop", (event) => {
+    panel.addEventListener("drop", (event) => {
       const [file] = event.dataTransfer.files;
       if (!file) return;
       event.preventDefault();
-      event.stopPropagation(); // it is no model
+      event.stopPropagation(); // it is no model to be loaded instead
       take(file);
     });
+  }
+
+  /** The lens of this text beside that of another text, of another model, or both. */
+  async #compare(form) {
+    const wanted = this.#files["other-model"] ?? (form.get("model").trim() || null);
+    if (wanted !== this.#other) {
+      if (this.#other && !(await this.#leave())) return;
+      if (wanted && (await this.#ask("Loading the other model…", "await demo.beside(source, address)", { source: wanted, address: absolute(wanted.name ?? wanted) })) === null) return;
+      this.#other = wanted;
+      element("leave-other").hidden = !wanted;
+    }
+    const text = form.get("prompt");
+    await this.#ask("Looking…", "await demo.pictures.compare(ids, text)", { ids: this.ids(), text }, (found) => this.#drawn("comparison", found));
+  }
+
+  async #leave() {
+    const done = await this.#ask("Letting go…", "demo.leave() or True", {});
+    if (done === null) return false;
+    this.#other = null;
+    element("leave-other").hidden = true;
+    return true;
+  }
+
+  /** A picture is there, with the program that computed it. */
+  #drawn(name, { data, text }) {
+    if (data.sides) {
+      const { model, prompt } = this.#host.about();
+      const other = this.#other && (this.#other.name ?? lastName(this.#other));
+      const names = this.#other ? [model, other] : [prompt, element("other-prompt").value || prompt];
+      data.sides.forEach((side, k) => (side.name = names[k]));
+    }
+    this.#models[name].set("data", data);
+    const code = element(`${name}-code`);
+    code.hidden = false;
+    code.querySelector("textarea").value = text;
+    element("notebook").disabled = false;
+    for (const button of document.querySelectorAll(`button[data-of="${name}"]`)) button.disabled = false;
+  }
+
+  /** The Python behind a picture: to be read, changed and run again. */
+  #code(name) {
+    const text = make("textarea", { rows: "16", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", "aria-label": `Python of ${name}` });
+    const again = make("button", { type: "button" }, "Run again");
+    const run = () => this.#ask("Running…", "await demo.pictures.run(name, text)", { name, text: text.value }, (found) => this.#drawn(name, found));
+    again.addEventListener("click", run);
+    text.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      run();
+    });
+    const hint = make("span", { class: "quiet" }, "What it leaves in ", make("code", {}, "picture"), " is drawn. ", make("kbd", {}, "Ctrl"), "+", make("kbd", {}, "Enter"), " runs it.");
+    element(`${name}-panel`).append(make("details", { id: `${name}-code`, class: "program", hidden: "" }, make("summary", {}, "The Python behind it"), text, make("div", { class: "line" }, again, hint)));
+  }
+
+  async #notebook() {
+    const { prompt, source } = this.#host.about();
+    const content = await this.#ask("Writing…", "demo.notebook(title, source)", { title: prompt, source });
+    if (content !== null) this.#host.save("lens.ipynb", content, "application/x-ipynb+json");
   }
 
   #chips(best) {
@@ -299,7 +364,7 @@ export class Explore {
 
   async #save(name, kind) {
     if (kind === "png" || kind === "svg") return this.#picture(name, kind);
-    const content = await this.#ask("Saving…", "demo.instruments.file(name, kind)", { name, kind });
+    const content = await this.#ask("Saving…", "demo.pictures.file(name, kind)", { name, kind });
     if (content !== null) this.#host.save(`${name}.${kind}`, content, kind === "csv" ? "text/csv" : "application/octet-stream");
   }
 

@@ -1,15 +1,13 @@
 """Features of a sparse autoencoder or transcoder: the strongest of each token, and steering by one."""
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from helpers import flat
 
 import pellucid as torch
 from pellucid import lens
 from pellucid.errors import FormatError, SourceError, WeightError
-
-MOST = 256  # tokens of a picture
 
 
 class CoderError(ValueError):
@@ -37,15 +35,10 @@ async def open_coder(model: Any, source: Any, top_k: int) -> lens.SparseCoder:
 
 
 async def features(
-    model: Any,
-    names: Callable[[Iterable[int]], list[str]],
-    ids: list[int],
-    coder: Any,
-    point: str,
-    count: int,
+    model: Any, names: Any, coder: Any, ids: list[int], point: str, count: int
 ) -> dict[str, Any]:
     """The strongest features of each token, and how strong these are at all tokens."""
-    ids = ids[:MOST]
+    ids = ids[:256]
     state = lens.run(model, ids, lens.Plan(capture=[point]))[point][0]
     with torch.no_grad():
         strong = coder.encode(state.float())
@@ -56,7 +49,7 @@ async def features(
     return {
         "tokens": names(ids),
         "features": some.tolist(),  # in order
-        "strengths": np.ascontiguousarray(values.T, dtype=np.float32).reshape(-1),  # features, tokens
+        "strengths": flat(values.T),  # features, tokens
         "count": found.shape[1],
         "of": coder.features,
         "point": point,

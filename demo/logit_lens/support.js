@@ -54,6 +54,21 @@ export function describe(info) {
   return `Python ${info.python} on Pyodide ${info.pyodide}, started in ${(info.milliseconds / 1000).toFixed(1)} s; ${waits}; ${isolation}.`;
 }
 
+/** An address that holds elsewhere, too; a hub name stays. */
+export function absolute(source) {
+  return /^(\/|https?:)/.test(source) ? new URL(source, location.href).href : source;
+}
+
+/** What an address is called on the page: its last part, as people read it. */
+export function lastName(source) {
+  const name = source.split("/").findLast(Boolean) ?? source;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name; // a % that begins no escape
+  }
+}
+
 /** What to do about an error that Python raised; by the names of pellucid.errors. */
 export const ADVICE = {
   SourceError: { title: "The model could not be fetched", text: "Or download the model and choose the file on this computer." },
@@ -64,7 +79,8 @@ export const ADVICE = {
   MemoryError: { title: "Python is out of memory", text: "Shorten the prompt, or reload the page." },
   DeviceError: { title: "The graphics processor stopped answering", text: "Load the model again. If it happens again, reload the page or restart the browser." },
   DimensionError: { title: "That is longer than the model can read", text: "The prompt and the new tokens share the model's positions." },
-  PromptPairError: { title: "These two prompts cannot be compared", text: "A good pair differs in one word, and the model goes on with different ones." },
+  PairError: { title: "These two cannot be compared", text: "Of prompts, a good pair differs in one word, and the model goes on with different ones." },
+  LoadCancelled: { title: "Cancelled", text: "Nothing of the other model is kept." },
   CoderError: { title: "This is no sparse coder of the model", text: "It must be a file of safetensors or .npz of SAELens, Gemma Scope, dictionary_learning or sparsify, made for this model and this point." },
   ValueError: { title: "The prompt does not fit the model", text: "Change the prompt, or continue it as plain text instead of a chat." },
 };

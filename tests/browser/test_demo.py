@@ -342,7 +342,7 @@ def test_another_model_that_cannot_be_had_leaves_the_one_that_is_there(session):
 
 def test_a_byte_of_a_longer_character_is_shown_as_that_byte(session):
     session.with_model()
-    code = "[demo.name(i) for i in demo.tokenizer.encode('\U0001f9a6')]"
+    code = "demo.words(demo.tokenizer.encode('\U0001f9a6'))"
     shown = session.page.evaluate("code => ask(code)", code)["value"]
     assert "".join(shown) == "<F0><9F><A6><A6>"
 

@@ -1,8 +1,13 @@
 """The instruments of the lens page as a person uses them, beside the same computed natively; axe."""
 
+import ast
+import asyncio
 import csv
+import inspect
 import io
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 from safetensors.numpy import save_file
 
 from models.tiny import VOCABULARY, loaded, made, ours, saved, with_words
-from pellucid import lens
+from pellucid import lens, weights
 
 import assets
 from paths import SITE
@@ -35,9 +40,25 @@ def model(folder) -> Any:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, folder) -> Iterator[Page]:
+def small(folder) -> Any:
+    """The same model in eight bits."""
+    weights.quantize(folder, folder.parent / "small", "q8_0")
+    return folder.parent / "small"
+
+
+@pytest.fixture(scope="module")
+def arrays(folder) -> dict[str, np.ndarray]:
+    """A sparse coder, which also lies beside the model."""
+    encoder, decoder = np.random.default_rng(9).standard_normal((2, 32, 24)).astype("float32")
+    made = {"W_enc": encoder, "W_dec": decoder.T.copy(), "b_enc": encoder[0], "b_dec": decoder[:, 0].copy()}
+    save_file(made, folder / "sae.safetensors")
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, folder, small) -> Iterator[Page]:
     """The page with the tiny model, three tokens behind the prompt."""
-    with StaticServer(SITE, {"tiny": folder}) as server:
+    with StaticServer(SITE, {"tiny": folder, "small": small}) as server:
         context = browser.new_context(accept_downloads=True)
         opened = context.new_page()
         errors: list[str] = []
@@ -197,7 +218,7 @@ def test_prompts_of_other_lengths_are_explained(page):
     page.get_by_label("Corrupted prompt").fill("w5 w17")
     page.get_by_role("button", name="Patch", exact=True).click()
     expect(page.locator("#notes")).to_contain_text("choose prompts of equal length", timeout=WAIT)
-    expect(page.locator("#notes strong")).to_have_text("These two prompts cannot be compared")
+    expect(page.locator("#notes strong")).to_have_text("These two cannot be compared")
 
 
 def test_steering_goes_on_under_the_plan(page, model):
@@ -221,11 +242,7 @@ def test_steering_goes_on_under_the_plan(page, model):
     expect(page.locator("#steered dd")).to_have_text(said)
 
 
-def test_features_of_a_coder_and_steering_by_one(page, model, folder, tmp_path):
-    random = np.random.default_rng(9)
-    encoder, decoder = random.standard_normal((2, 32, 24)).astype("float32")
-    arrays = {"W_enc": encoder, "W_dec": decoder.T.copy(), "b_enc": encoder[0], "b_dec": decoder[:, 0].copy()}
-    save_file(arrays, folder / "sae.safetensors")
+def test_features_of_a_coder_and_steering_by_one(page, model, arrays, tmp_path):
     coder = lens.SparseCoder.load(arrays, device="cpu")
     back_to(page, 4)
     open_tab(page, "Features")
@@ -271,11 +288,155 @@ def test_features_of_a_coder_and_steering_by_one(page, model, folder, tmp_path):
     open_tab(page, "Features")
     press(page, "Find features")
     assert len(page.locator("#features-view tbody button").all()) == sum(map(len, wanted))
-    np.savez(file, W_enc=encoder[:9], W_dec=decoder[:9].T)
+    np.savez(file, W_enc=arrays["W_enc"][:9], W_dec=arrays["W_dec"][:, :9])
     page.locator("#coder-file").set_input_files(file)
     page.get_by_role("button", name="Find features").click()
     expect(page.locator("#notes strong")).to_have_text("This is no sparse coder of the model", timeout=WAIT)
     expect(page.locator("#notes .said")).to_contain_text("states of 9 numbers, the model has 32")
+
+
+def apart(models: list[Any], prompts: list[list[int]]) -> np.ndarray:
+    """How far what each layer of one run says is from the other's, at the positions that both have."""
+    count = min(map(len, prompts))
+    logs = []
+    for model, ids in zip(models, prompts, strict=True):
+        states = lens.run(model, ids, lens.Plan(capture=["resid_post"])).values()
+        logs.append(
+            [
+                model.unembed(state[0].detach()).float().log_softmax(-1).detach().numpy()[:count]
+                for state in states
+            ]
+        )
+    p, q = np.float64(logs)
+    return (np.exp(p) * (p - q)).sum(-1)
+
+
+def said(model: Any, ids: list[int]) -> list[list[str]]:
+    """What each layer would have said, the last one first."""
+    look = lens.logit_lens(model, ours([ids], "cpu"), top_k=1).table()
+    return [[f"w{cell[0][0]}" for cell in row] for row in reversed(look)]
+
+
+def test_another_prompt_and_a_quantized_model_beside(page, model, small):
+    back_to(page, 4)
+    open_tab(page, "Compare")
+    other = [9, 60, 17, 40, 8, 22]
+    page.get_by_label("Other prompt").fill(" ".join(f"w{k}" for k in other))
+    press(page, "Compare")
+    sides = page.locator("#comparison-view figure")
+    expect(sides).to_have_count(2)
+    expect(sides.nth(1).locator("tbody tr").first.locator("td")).to_have_count(len(other))
+    for side, ids in zip(sides.all(), (IDS, other), strict=True):
+        shown = [row.locator("td").all_inner_texts() for row in side.locator("tbody tr").all()]
+        assert shown == said(model, ids)
+    wanted = apart([model, model], [IDS, other])
+    got = np.array([list(row.values())[1:] for row in table(page, "comparison")], float)
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+    heads = sides.nth(1).locator("thead th.apart").all_inner_texts()
+    assert heads[-1] == ""
+    np.testing.assert_allclose([float(text) for text in heads[:-1]], wanted[-1], rtol=6e-3, atol=1e-5)
+    # A cell that is looked at is described with the one of the other side.
+    sides.nth(0).locator("tbody td").last.click()
+    panel = page.locator("#comparison-view .lens-panel")
+    expect(panel.locator("h3")).to_have_count(2)
+    expect(panel.locator(".apart").first).to_contain_text("nats apart here")
+
+    page.get_by_label("Other prompt").fill("")
+    page.get_by_label("Other model (").fill("/small/")
+    press(page, "Compare")
+    expect(sides.locator("figcaption")).to_have_text(["tiny", "small"])
+    wanted = apart([model, loaded(small, "cpu")], [IDS, IDS])
+    assert 0 < wanted.max() < 0.1
+    got = np.array([list(row.values())[1:] for row in table(page, "comparison")], float)
+    np.testing.assert_allclose(got, wanted, atol=1e-4)
+    press(page, "Let go of the other")
+    expect(page.locator("#leave-other")).to_be_hidden()
+
+
+def executed(cells: list[str]) -> dict[str, Any]:
+    """The names that cells of a notebook leave, each run as IPython does."""
+
+    async def run() -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        for text in cells:
+            waiting = eval(compile(text, "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+            if inspect.iscoroutine(waiting):
+                await waiting
+        return names
+
+    # Playwright's own event loop runs in this thread.
+    with ThreadPoolExecutor(1) as beside:
+        return beside.submit(lambda: asyncio.run(run())).result()
+
+
+def test_the_python_behind_a_picture_is_changed_and_runs_again(page, model):
+    back_to(page, 4)
+    open_tab(page, "Attention")
+    press(page, "Look at all heads")
+    code = page.locator("#attention-code")
+    code.locator("summary").click()
+    text = code.get_by_role("textbox").input_value()
+    assert f"picture = await attention(model, names, {IDS})" in text
+    # Only the first layer, and sharper.
+    code.get_by_role("textbox").fill(
+        text.replace('capture=["attn_probs"]', 'capture=["attn_probs.0"]') + '\npicture["probs"] **= 2\n'
+    )
+    code.get_by_role("button", name="Run again").click()
+    ready(page)
+    probs = lens.run(model, IDS, lens.Plan(capture=["attn_probs.0"]))["attn_probs.0"].numpy()
+    got = np.zeros_like(probs)
+    for row in table(page, "attention"):
+        got[tuple(int(row[name]) for name in ("layer", "head", "from", "to"))] = float(row["probability"])
+    np.testing.assert_allclose(got, probs**2, atol=1e-5)
+    code.get_by_role("textbox").fill("picture = 3")
+    code.get_by_role("button", name="Run again").click()
+    expect(page.locator("#notes .said")).to_contain_text("leaves int in `picture`", timeout=WAIT)
+
+
+def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
+    back_to(page, 4)
+    shown = {}
+    for tab, name, button in (
+        ("Attention", "attention", "Look at all heads"),
+        ("Attribution", "attribution", "Attribute"),
+        ("Through the layers", "ranks", "Draw"),
+        ("Features", "features", "Find features"),
+        ("Compare", "comparison", "Compare"),
+    ):
+        open_tab(page, tab)
+        if tab == "Features":
+            page.get_by_label("Its file").fill("/tiny/sae.safetensors")
+        if tab == "Compare":
+            page.get_by_label("Other model (").fill("/small/")
+        press(page, button)
+        shown[name] = list(table(page, name))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as notebook").click()
+    made = json.loads(download.value.path().read_text(encoding="utf-8"))
+    assert (made["nbformat"], made["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+    cells = ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == "code"]
+    titles = [
+        "".join(cell["source"])[3:].lower() for cell in made["cells"] if cell["cell_type"] == "markdown"
+    ][1:]
+    assert set(shown) <= set(titles)
+    collected = [text + ("\nkept.append(picture)" if "picture = await" in text else "") for text in cells]
+    names = executed(["kept = []", *collected])
+    pictures = dict(zip(titles, names["kept"], strict=True))
+    for row in shown["attention"]:
+        at = [int(row[name]) for name in ("layer", "head", "from", "to")]
+        probs = pictures["attention"]["probs"].reshape(3, 4, len(IDS), len(IDS))
+        assert probs[tuple(at)] == pytest.approx(float(row["probability"]), abs=1e-5)
+    got = [float(list(row.values())[1]) for row in shown["attribution"]]
+    np.testing.assert_allclose(got, pictures["attribution"]["values"], atol=1e-3)
+    got = np.array([list(row.values())[1:] for row in shown["comparison"]], float)
+    np.testing.assert_allclose(got.reshape(-1), pictures["comparison"]["apart"], atol=1e-4)
+    got = np.array([list(row.values())[2:] for row in shown["features"]], float)
+    np.testing.assert_allclose(got.T.reshape(-1), pictures["features"]["strengths"], atol=1e-4)
+    best = pictures["ranks"]["series"]
+    assert [list(map(float, row["values"])) for row in best] == [
+        [float(list(row.values())[1 + k]) for row in shown["ranks"]] for k in range(len(best))
+    ]
 
 
 def test_the_link_opens_the_experiment(page):

@@ -12,10 +12,12 @@
  * As a view:
  *
  *   data  { layers, answer, tokens: [{ id, token }], columns: [{ position, layers }] }   answer: the first new token's position - 1
+ *         { sides: [{ name, ...as above }, ...], apart: Float32Array(layers * count), count }   two of them beside each other, and how far
+ *         apart each layer's predictions are (or the last one's alone) at the first `count` positions
  */
 
 import { follow } from "./model.js";
-import { make, percent, visible } from "./parts.js";
+import { make, numbers, percent, short, visible } from "./parts.js";
 
 const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
 // Probabilities from which a cell's background asks for another colour of text, so that their contrast stays above 4.5.
@@ -35,9 +37,13 @@ export class LensView {
   #panel;
   #scroller;
   #visible;
+  #beside;
   #answer = 0; // the position whose column shows how the first new token came about
 
-  constructor({ table, panel, scroller, visible }) {
+  /** `name`: of the side, where there are two; `beside(layer, position)`: what the panel says of the other one. */
+  constructor({ table, panel, scroller, visible, name = "", beside = () => [] }) {
+    this.name = name;
+    this.#beside = beside;
     this.#table = table;
     this.#panel = panel;
     this.#scroller = scroller;
@@ -53,7 +59,7 @@ export class LensView {
   }
 
   /** Begin anew with a number of layers; the column of the first answer stays in sight while others come. */
-  reset(layers, answer = 0) {
+  reset(layers, answer = 0, apart = false) {
     this.#answer = answer;
     cancelAnimationFrame(this.#frame);
     this.columns = [];
@@ -72,6 +78,10 @@ export class LensView {
     const corner = make("th", { scope: "row", role: "rowheader" }, "reads");
     const foot = make("tfoot", { role: "rowgroup" }, make("tr", { role: "row" }, corner));
     this.#table.replaceChildren(body, foot);
+    if (apart) {
+      const label = make("th", { scope: "row", role: "rowheader" }, make("abbr", { title: "Distance between both predictions (Kullback-Leibler), in nats" }, "apart"));
+      this.#table.prepend(make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, label)));
+    }
     this.#table.setAttribute("aria-rowcount", layers + 1);
     this.#invite();
   }
@@ -135,6 +145,8 @@ export class LensView {
     const { token } = this.#tokens[column.position];
     const head = make("th", { scope: "col", role: "columnheader", title: visible(token) }, visible(token));
     this.#table.tFoot.rows[0].append(head);
+    const far = column.apart?.at(-1);
+    if (this.#table.tHead) this.#table.tHead.rows[0].append(make("th", { role: "gridcell", class: "apart", style: `--p: ${far === undefined ? 0 : 1 - Math.exp(-far)}` }, far === undefined ? "" : short(Number(far.toPrecision(3)))));
     if (!this.#entry) this.#admit(this.#cell(column.layers.length - 1, 0));
   }
 
@@ -169,11 +181,21 @@ export class LensView {
     if (this.#current) this.#mark(this.#current, false);
     this.#current = cell;
     this.#mark(cell, true);
-    this.#show(Number(cell.dataset.layer), Number(cell.dataset.position));
+    const [layer, position] = [Number(cell.dataset.layer), Number(cell.dataset.position)];
+    this.#panel.replaceChildren(...this.describe(layer, position), ...this.#beside(layer, position));
   }
 
-  #show(layer, position) {
-    const { layers } = this.columns[position];
+  /** Mark the cell that belongs to one of the other side; whether there is one. */
+  point(layer, position) {
+    if (this.#current) this.#mark(this.#current, false);
+    this.#current = this.#cell(layer, position) ?? null;
+    if (this.#current) this.#mark(this.#current, true);
+    return this.#current !== null;
+  }
+
+  /** What the panel says of a cell. */
+  describe(layer, position) {
+    const { layers, apart } = this.columns[position];
     const token = visible(this.#tokens[position].token);
     const list = make("ol");
     for (const [id, name, probability] of layers[layer]) {
@@ -187,7 +209,10 @@ export class LensView {
       );
     }
     const read = make("p", {}, "having read ", make("code", {}, token), ` at position ${position}, would say`);
-    this.#panel.replaceChildren(make("h3", {}, `Layer ${layer}`), read, list, make("p", { class: "settles" }, ...settling(layers)));
+    const far = apart?.length === layers.length ? apart[layer] : layer === layers.length - 1 ? apart?.[0] : undefined;
+    const told = far === undefined ? [] : [make("p", { class: "apart" }, `Both are ${short(far)} nats apart here.`)];
+    const title = this.name ? `Layer ${layer} · ${this.name}` : `Layer ${layer}`;
+    return [make("h3", {}, title), read, list, ...told, make("p", { class: "settles" }, ...settling(layers))];
   }
 
   #invite() {
@@ -231,25 +256,50 @@ function settling(layers) {
   return ["What the model says here, ", answer, `, stands from layer ${from} on.`];
 }
 
-/** Draw data as they grow: columns that are there stay. */
+/** Draw data as they grow: columns that are there stay. Two sides scroll together, and the panel tells of both. */
 function render({ model, el, signal }) {
-  const table = make("table", { class: "lens-grid", role: "grid", "aria-label": "Logit lens" });
-  const scroller = make("div", { class: "lens-scroller" }, table);
+  const box = make("div", { class: "lens-sides" });
   const panel = make("aside", { class: "lens-panel", "aria-label": "The cell that is looked at" });
-  const seen = make("p", { class: "lens-visible quiet" });
-  el.append(seen, make("div", { class: "lens-view" }, scroller, panel));
-  const view = new LensView({ table, panel, scroller, visible: seen });
-  let drawn = { tokens: [], columns: [] };
-  return follow(model, (data) => {
-    if (!data) return;
+  el.append(make("div", { class: "lens-view" }, box, panel));
+  let sides = []; // { view, scroller, drawn }
+
+  const build = (given) => {
+    sides = given.map(({ name = "" }, k) => {
+      const table = make("table", { class: "lens-grid", role: "grid", "aria-label": name ? `Logit lens of ${name}` : "Logit lens" });
+      const scroller = make("div", { class: "lens-scroller" }, table);
+      const seen = make("p", { class: "lens-visible quiet" });
+      const view = new LensView({ table, panel, scroller, visible: seen, name, beside: (layer, position) => opposite(k, layer, position) });
+      scroller.addEventListener("scroll", () => along(scroller), { passive: true, signal });
+      return { view, scroller, box: make("figure", {}, ...(name ? [make("figcaption", { dir: "auto" }, name)] : []), seen, scroller), drawn: { tokens: [], columns: [] } };
+    });
+    box.replaceChildren(...sides.map((side) => side.box));
+  };
+  const opposite = (k, layer, position) => {
+    const other = sides[1 - k]?.view;
+    return other?.point(layer, position) ? other.describe(layer, position) : [];
+  };
+  const along = (moved) => {
+    for (const { scroller } of sides) if (scroller !== moved) [scroller.scrollLeft, scroller.scrollTop] = [moved.scrollLeft, moved.scrollTop];
+  };
+  const update = (side, data, apart, count) => {
+    const { view, drawn } = side;
     const goes = data.layers === drawn.layers && drawn.tokens.every(({ id }, k) => data.tokens[k]?.id === id) && drawn.columns.every((column, k) => data.columns[k] === column);
-    if (!goes) {
-      view.reset(data.layers, data.answer ?? 0);
-      drawn = { tokens: [], columns: [] };
+    const begun = goes ? drawn : { tokens: [], columns: [] };
+    if (!goes) view.reset(data.layers, data.answer ?? 0, Boolean(apart));
+    view.read(data.tokens.slice(begun.tokens.length));
+    for (const column of data.columns.slice(begun.columns.length)) {
+      const k = column.position;
+      view.add(apart && k < count ? { ...column, apart: Array.from({ length: apart.length / count }, (_, layer) => apart[layer * count + k]) } : column);
     }
-    view.read(data.tokens.slice(drawn.tokens.length));
-    for (const column of data.columns.slice(drawn.columns.length)) view.add(column);
-    drawn = { layers: data.layers, tokens: [...data.tokens], columns: [...data.columns] };
+    side.drawn = { layers: data.layers, tokens: [...data.tokens], columns: [...data.columns] };
+  };
+
+  return follow(model, (data) => {
+    const given = data ? (data.sides ?? [data]) : [];
+    panel.hidden = !given.length;
+    if (given.length !== sides.length || given.some(({ name = "" }, k) => name !== sides[k].view.name)) build(given);
+    const apart = data?.apart && numbers(data.apart);
+    given.forEach((side, k) => update(sides[k], side, apart, data.count));
   }, signal);
 }
 

@@ -19,6 +19,7 @@ VIEWS = {
     "lens": "lens_grid",
     "attention": "attention",
     "heat_map": "heat_map",
+    "features": "features",
     "branch_tree": "branch_tree",
     "model_map": "model_map",
 }
@@ -42,7 +43,7 @@ def show(view: str, data: dict[str, Any]) -> Any:
     """A widget that draws data by a view; its trait ``selected`` is what was chosen in it.
 
     Args:
-        view: ``lens``, ``attention``, ``heat_map``, ``branch_tree`` or ``model_map``.
+        view: ``lens``, ``attention``, ``heat_map``, ``features``, ``branch_tree`` or ``model_map``.
         data: as the header of the view's module says; arrays and tensors of numbers become float32.
 
     Raises:
