@@ -8,6 +8,7 @@ from typing import Any
 
 import gguf
 import numpy as np
+import torch
 
 from quant.samples import tame_blocks
 
@@ -16,7 +17,7 @@ KINDS = {
     "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
     "gpt_oss": "gpt-oss",
     "mistral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
-    "qwen3_5_text": "qwen35",
+    "qwen3_5_text": "qwen35", "qwen3_next": "qwen3next",
 }  # fmt: skip
 # Keys of a GGUF by those of a configuration of transformers.
 KEYS = {
@@ -61,6 +62,8 @@ def parameters(model: Any) -> Iterator[tuple[str, Any]]:
             yield f"{stem}.{ending}", (p[:, ::2] if gates else p).contiguous()
             if gates:
                 yield f"{stem.replace('gate', 'up')}.{ending}", p[:, 1::2].contiguous()
+        elif "in_proj_qkvz" in path:
+            yield from value_gates(model, path, p)
         elif path.endswith("experts.gate_up_proj"):
             for name, part in zip(("gate_proj", "up_proj"), p.chunk(2, 1), strict=True):
                 yield f"{path.removesuffix('gate_up_proj')}{name}.weight", part
@@ -69,6 +72,16 @@ def parameters(model: Any) -> Iterator[tuple[str, Any]]:
         else:
             # Files have no axis of one element.
             yield path, p[0] if path.endswith("shared_expert_gate.weight") else p
+
+
+def value_gates(model: Any, path: str, p: torch.Tensor) -> Iterator[tuple[str, Any]]:
+    """All queries, keys and values, and the gates of values; a key head has its own beside each other."""
+    c = model.config
+    each = c.linear_num_value_heads // c.linear_num_key_heads * c.linear_value_head_dim
+    columns = [c.linear_key_head_dim] * 2 + [each] * 2
+    *first, gates = p.reshape(c.linear_num_key_heads, sum(columns), -1).split(columns, 1)
+    yield path.replace("_qkvz", "_qkv"), torch.cat([part.flatten(0, 1) for part in first])
+    yield path.replace("_qkvz", "_z"), gates.flatten(0, 1)
 
 
 def architecture(model: Any) -> str:
@@ -168,7 +181,7 @@ def add_recurrence(writer: gguf.GGUFWriter, config: Any) -> None:
         writer.add_ssm_time_step_rank(config.time_step_rank if is_first else config.num_heads)
         if not is_first:
             writer.add_ssm_group_count(config.n_groups)
-    elif config.model_type == "qwen3_5_text":
+    elif config.model_type in ("qwen3_5_text", "qwen3_next"):
         writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
         writer.add_ssm_state_size(config.linear_key_head_dim)
         writer.add_ssm_group_count(config.linear_num_key_heads)
@@ -220,7 +233,7 @@ def written(
     for key, value in (metadata or {}).items():
         add = writer.add_string if isinstance(value, str) else writer.add_float32
         add(key, value)
-    kind = gguf.GGMLQuantizationType[format.upper()]
+    number = gguf.GGMLQuantizationType[format.upper()]
     rng = np.random.default_rng(1)
     if factors is not None:
         writer.add_tensor("rope_freqs.weight", factors)
@@ -229,7 +242,8 @@ def written(
         if heads := headed(model, name):
             value = permuted(value, heads)
         value = recurrent(model, name, value)
-        from_one = architecture(model).startswith("gemma") or architecture(model) == "qwen35"
+        kind = architecture(model)
+        from_one = kind.startswith("gemma") or kind in ("qwen35", "qwen3next")
         if from_one and "norm" in name and "linear_attn" not in name:
             value = value + 1  # as the converter does
         if architecture(model) == "gpt2" and value.ndim == 2 and ".h." in name:
@@ -239,10 +253,10 @@ def written(
             writer.add_tensor(names[name], value)
             continue
         try:
-            blocks = gguf.quants.quantize(value, kind)
+            blocks = gguf.quants.quantize(value, number)
         except NotImplementedError:
             blocks = tame_blocks(format, *value.shape, rng).reshape(value.shape[0], -1)
-        writer.add_tensor(names[name], blocks, raw_dtype=kind)
+        writer.add_tensor(names[name], blocks, raw_dtype=number)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

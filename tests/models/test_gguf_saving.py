@@ -9,7 +9,7 @@ import torch
 
 import pellucid
 from models.gguf_files import written
-from models.test_gguf import FIXED, ROWS
+from models.test_gguf import FIXED, ROUNDED, ROWS
 from models.tiny import MODELS, loaded, made, made_encoder, ours, saved, some_ids
 from pellucid.errors import ArgumentError, DTypeError
 from pellucid.models import GGUF_ARCHITECTURES, AutoModel, AutoModelForMaskedLM
@@ -78,7 +78,8 @@ def test_a_folder_becomes_the_file_of_llama_cpp(kind, tmp_path, device):
             assert keys[key] == pytest.approx(value) if isinstance(value, float) else keys[key] == value, key
         else:
             assert key.partition(".")[2] in UNUSED, key
-    np.testing.assert_allclose(logits(loaded(tmp_path / "ours.gguf", device)), logits(model), atol=1e-5)
+    again = loaded(tmp_path / "ours.gguf", device)
+    np.testing.assert_allclose(logits(again), logits(model), atol=ROUNDED.get(kind, 1e-5))
 
 
 @pytest.mark.parametrize("kind", GGUF_ARCHITECTURES)
@@ -229,9 +230,10 @@ REFUSED = {
     "gpt_bigcode_heads": "kv_heads",
     "gpt_oss": "swiglu_limit",
     "qwen2_moe": "is_sparse",
+    "qwen3_next": "is_sparse",
     "smollm3": "turning",
 } | dict.fromkeys(
-    ("gptj", "deepseek_v2", "deepseek_v2_groups", "mixtral", "opt", "opt_projected", "qwen3_next"),
+    ("gptj", "deepseek_v2", "deepseek_v2_groups", "mixtral", "opt", "opt_projected"),
     "llama.cpp has no file for",
 )
 

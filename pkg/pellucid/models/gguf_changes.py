@@ -107,6 +107,24 @@ def _in_turn(model: Any, change: TensorChange) -> list[TensorChange]:
     return [change._replace(rows=chosen)]
 
 
+def _gates_of_values(model: Any, change: TensorChange) -> list[TensorChange]:
+    """Queries, keys and values in one tensor, and gates of values in another, where a key head has all of
+    its own beside each other."""
+    if ".in_proj_qkvz." not in change.path:
+        return [change]
+    c = model.config
+    keys, columns = (
+        c.linear_num_key_heads,
+        [c.linear_key_head_dim] * 2 + [c.inner // c.linear_num_key_heads] * 2,
+    )
+    rows = np.split(np.arange(c.convolved + c.inner).reshape(keys, -1), np.cumsum(columns)[:-1], axis=1)
+    *first, gates = (part.reshape(-1) for part in rows)
+    return [
+        change._replace(path=change.path.replace("_qkvz", "_qkv"), rows=np.concatenate(first)),
+        change._replace(path=change.path.replace("_qkvz", "_z"), rows=gates),
+    ]
+
+
 def _apart(model: Any, change: TensorChange) -> list[TensorChange]:
     """Gates and ups of experts in two tensors, where one has them in turns."""
     found = _upright(model, change)[0] if ".experts." in change.path else change
@@ -131,5 +149,6 @@ CHANGES: dict[str, Callable[[Any, TensorChange], list[TensorChange]]] = {
     "rates_are_logs": _as_rates,
     "key_heads_in_turn": _in_turn,
     "gates_apart": _apart,
+    "value_gates_apart": _gates_of_values,
 }
 """What is done to each parameter, by setting."""
