@@ -54,6 +54,8 @@ PLOT = Package(
     "@observablehq/plot", "0.6.17", "4dcc9f7afd10caee8b2283c0075a5765610cfbbf6d7d93cdb153b3b5d3501afc"
 )
 D3 = Package("d3", "7.9.0", "7e36605710a2ba54846797c8c6d888911341b215ae53257dc32a49a0b824355e")
+# The volume of the grid laboratory; esbuild makes one module of what is used of it (bundle.py).
+THREE = Package("three", "0.187.0", "ff540832ded0cfe919764d24a3d88f3e2a05f23303f876423e4f893841e90728")
 # What tests ask about the accessibility of pages.
 AXE = Package("axe-core", "4.11.0", "39bed7d72308f6d620789c169d699bfd7e8da80f65b545821a6b2215c3e83107")
 

@@ -141,6 +141,7 @@ def _npm(folder: Path) -> None:
         shutil.copy(source / file, folder / name)
         shutil.copy(source / "LICENSE", folder / f"{Path(name).stem}.LICENSE")
     bundle.bundle("codemirror", assets.CODEMIRROR, folder)
+    bundle.bundle("three", (assets.THREE,), folder)
 
 
 def build() -> None:

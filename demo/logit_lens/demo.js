@@ -2,8 +2,10 @@
 
 import { boot } from "../../web/boot.js";
 import { Explore } from "./explore.js";
-import { ADVICE, absolute, describe, lastName, missingInWorker, missingOnPage } from "./support.js";
+import { absolute, describe, explain, give, lastName, missingInWorker, missingOnPage, note } from "../support.js";
+import { ADVICE } from "./advice.js";
 import { LensView } from "../../web/views/lens_grid.js";
+import { make } from "../../web/views/parts.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
@@ -40,33 +42,6 @@ function show(state, text) {
   element("save").disabled = state !== "ready" || run === null;
 }
 
-function make(name, className, ...children) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
-}
-
-/** A note with what happened and what to do about it; `trace` goes under a fold. */
-function note({ title, text, list, after, said, trace, button }) {
-  const box = make("div", "note", make("p", "", make("strong", "", title)));
-  if (said) box.append(make("p", "said", said));
-  box.append(make("p", "", text));
-  if (list) box.append(make("ul", "", ...list.map((item) => make("li", "", item))));
-  if (after) box.append(make("p", "", after));
-  if (trace) box.append(make("details", "", make("summary", "", "Where it happened"), make("pre", "", trace)));
-  if (button) box.append(button);
-  element("notes").append(box);
-}
-
-/** Explain an exception of Python's by its class; what the library says is already a sentence for people. */
-function explain(error) {
-  const mark = error.message.lastIndexOf(`${error.type}: `);
-  const said = mark < 0 ? error.message : error.message.slice(mark + error.type.length + 2);
-  const unknown = { title: `Something went wrong (${error.type ?? error.name})`, text: "Try again, or reload the page." };
-  note({ ...(ADVICE[error.type] ?? unknown), said, trace: mark < 0 ? null : error.message });
-}
-
 async function start() {
   element("notes").replaceChildren();
   show("starting", "Starting…");
@@ -77,7 +52,7 @@ async function start() {
   }
   try {
     const sources = await Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
-    element("python").replaceChildren(...sources.map((text, k) => make("pre", "", make("code", "", text))));
+    element("python").replaceChildren(...sources.map((text, k) => make("pre", {}, make("code", {}, text))));
     [...element("python").children].forEach((pre, k) => (pre.tabIndex = 0, pre.setAttribute("aria-label", PYTHON[k])));
     const booted = await boot({
       onProgress: ({ stage }) => show("starting", STAGES[stage]),
@@ -107,8 +82,7 @@ async function start() {
 function crashed(error) {
   python?.terminate();
   python = model = null;
-  const again = make("button", "", "Start again");
-  again.type = "button";
+  const again = make("button", { type: "button" }, "Start again");
   again.addEventListener("click", start);
   const text = "It may have run out of memory. Start it again; the model must then be loaded again too.";
   note({ title: "Python has stopped", said: error.message, text, button: again });
@@ -166,7 +140,7 @@ const explore = new Explore({
   },
   done: (text) => show("ready", text),
   failed(error) {
-    explain(error);
+    explain(error, ADVICE);
     show("ready", "That did not work.");
   },
   about: () => ({ prompt: run.prompt, model: model.name, source: absolute(model_at) || model.name }),
@@ -200,7 +174,7 @@ async function load(source, name) {
   } catch (error) {
     if (worker !== python || !python) return; // the crash was told
     const wasCancelled = error.type === "LoadCancelled";
-    if (!wasCancelled) explain(error);
+    if (!wasCancelled) explain(error, ADVICE);
     model = before && (await python.run("demo.model is not None")) ? before : null;
     if (model === null) await python.run("demo.forget()");
     const rest = model ? ` ${model.name} is still here.` : "";
@@ -208,7 +182,7 @@ async function load(source, name) {
     return element("load").focus();
   }
   const parts = [`${model.layers} layers`, bytes(model.bytes), `reads up to ${model.positions} tokens`, model.device];
-  element("summary").replaceChildren(make("strong", "", name), make("span", "quiet", ` ${parts.filter(Boolean).join(" · ")}`));
+  element("summary").replaceChildren(make("strong", {}, name), make("span", { class: "quiet" }, ` ${parts.filter(Boolean).join(" · ")}`));
   const chat = document.querySelector('input[value="chat"]');
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
@@ -225,16 +199,15 @@ async function showCopies(code, inputs = {}) {
   element("copies").hidden = !found.length;
   element("copies-list").replaceChildren(
     ...found.map(({ url, size, sha256, kept }) => {
-      const use = make("button", "", "Load");
-      const remove = make("button", "", "Remove");
-      use.type = remove.type = "button";
+      const use = make("button", { type: "button" }, "Load");
+      const remove = make("button", { type: "button" }, "Remove");
       use.setAttribute("aria-label", `Load ${lastName(url)}`);
       remove.setAttribute("aria-label", `Remove ${lastName(url)}`);
       use.addEventListener("click", () => ["empty", "ready"].includes(document.body.dataset.state) && load(url, lastName(url)));
       remove.addEventListener("click", () => showCopies("await demo.remove(url)", { url }));
-      const about = make("span", "quiet numbers", ` ${bytes(size)} · since ${new Date(kept).toLocaleDateString()} `);
+      const about = make("span", { class: "quiet numbers" }, ` ${bytes(size)} · since ${new Date(kept).toLocaleDateString()} `);
       about.title = `${url}\nsha256 of its pieces: ${sha256}`;
-      return make("li", "", lastName(url), about, use, " ", remove);
+      return make("li", {}, lastName(url), about, use, " ", remove);
     }),
   );
 }
@@ -274,7 +247,7 @@ async function generate() {
     finished(`${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
   } catch (error) {
     if (worker !== python || !python) return;
-    explain(error);
+    explain(error, ADVICE);
     if (error.type === "DeviceError") {
       model = null;
       await python.run("demo.reset()");
@@ -299,15 +272,6 @@ function finished(text) {
   const isAtStop = [element("stop"), document.body].includes(document.activeElement);
   show("ready", text);
   if (isAtStop) element("generate").focus();
-}
-
-/** Give a file to the person. */
-function give(name, content, type) {
-  const link = make("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the download has begun by then
 }
 
 function save() {

@@ -12,8 +12,8 @@ import lensGrid from "../../web/views/lens_grid.js";
 import { Model, show } from "../../web/views/model.js";
 import modelMap from "../../web/views/model_map.js";
 import { make, percent, short, visible } from "../../web/views/parts.js";
-import { absolute, lastName } from "./support.js";
 import rankLines from "../../web/views/rank_lines.js";
+import { absolute, lastName, tabs } from "../support.js";
 
 const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, features, comparison: lensGrid, map: modelMap };
 const element = (id) => document.getElementById(id);
@@ -43,7 +43,10 @@ export class Explore {
       const number = this.#models.tree.get("selected");
       if (number !== null) this.#returnTo(number);
     });
-    this.#tabs();
+    // Views draw to the width that they have, which is none while they are hidden.
+    tabs(() => {
+      for (const model of Object.values(this.#models)) if (model.get("data")) model.set("data", { ...model.get("data") });
+    });
     const form = (id, work) =>
       element(id).addEventListener("submit", (event) => {
         event.preventDefault();
@@ -378,28 +381,5 @@ export class Explore {
     const canvas = view.querySelector("canvas.head") ?? view.querySelector("canvas");
     const blob = await new Promise((resolve) => canvas.toBlob(resolve));
     this.#host.save(`${name}.png`, blob, "image/png");
-  }
-
-  #tabs() {
-    const tabs = [...document.querySelectorAll('[role="tab"]')];
-    const open = (tab) => {
-      for (const other of tabs) {
-        const isOpen = other === tab;
-        other.setAttribute("aria-selected", String(isOpen));
-        other.tabIndex = isOpen ? 0 : -1;
-        element(other.getAttribute("aria-controls")).hidden = !isOpen;
-      }
-      // Views draw to the width that they have, which is none while they are hidden.
-      for (const model of Object.values(this.#models)) if (model.get("data")) model.set("data", { ...model.get("data") });
-    };
-    tabs.forEach((tab, k) => {
-      tab.addEventListener("click", () => open(tab));
-      tab.addEventListener("keydown", ({ key }) => {
-        const next = { ArrowRight: tabs[(k + 1) % tabs.length], ArrowLeft: tabs.at(k - 1), Home: tabs[0], End: tabs.at(-1) }[key];
-        if (!next) return;
-        next.focus();
-        open(next);
-      });
-    });
   }
 }

@@ -60,7 +60,7 @@ from .softmax import (  # fmt: skip
     sparsemax,
     temperature_softmax,
 )
-from .specification import network_from_json, network_to_json
+from .specification import network_from_json, network_to_json, network_to_json_async
 from .telemetry.blueprint import MethodInfo, ParameterInfo, blueprint, methods, methods_json
 from .telemetry.observers import (
     AggregatingObserver,
@@ -168,6 +168,7 @@ __all__ = [
     "mutate",
     "network_from_json",
     "network_to_json",
+    "network_to_json_async",
     "observe",
     "pack",
     "performance_similarity",

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import FormatError, PellucidError
 from .layers import Fields, Layer
 from .network import GridNetwork, Link, Position
-from .packed.files import from_json, to_json
+from .packed.files import from_json, on_cpu_async, to_json
 from .packed.polymorphic import restore, stored
 
 PLACE = ("z", "y", "x", "l")
@@ -89,6 +89,24 @@ def network_to_json(network: GridNetwork, weights: bool = True) -> str:
         >>> '"depth":1' in pellucid.grid.network_to_json(net, weights=False)
         True
     """
+    return _dumped(_described(network, weights))
+
+
+async def network_to_json_async(network: GridNetwork, weights: bool = True) -> str:
+    """`network_to_json` for places where Python cannot wait.
+
+    Args:
+        network, weights: as in `network_to_json`.
+    """
+    spec = _described(network, weights)
+    for layer in spec["layers"]:
+        for name, value in layer.get("weights", {}).items():
+            layer["weights"][name] = await on_cpu_async(value)
+    return _dumped(spec)
+
+
+def _described(network: GridNetwork, weights: bool) -> dict[str, Any]:
+    """The specification, with parameters as they are stored."""
     layers = []
     for place, layer in network.layers():
         if not isinstance(layer, Layer):
@@ -100,13 +118,16 @@ def network_to_json(network: GridNetwork, weights: bool = True) -> str:
         if place in network.disabled:
             found["disabled"] = True
         if weights and (state := stored(layer)):
-            found["weights"] = {name: to_json(value) for name, value in state.items()}
+            found["weights"] = state
         layers.append(found)
     links = [
         {"source": list(k.source), "target": list(k.target), "combine": k.combine} for k in network.links
     ]
-    spec = {**network.extra, **dict(zip(SIZE, network.size, strict=True)), "layers": layers, "links": links}
-    return json.dumps(spec, separators=(",", ":"), sort_keys=True)
+    return {**network.extra, **dict(zip(SIZE, network.size, strict=True)), "layers": layers, "links": links}
+
+
+def _dumped(spec: dict[str, Any]) -> str:
+    return json.dumps(spec, separators=(",", ":"), sort_keys=True, default=to_json)
 
 
 def _parsed(text: str | bytes) -> Any:

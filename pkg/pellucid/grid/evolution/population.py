@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from ...tensors.tensor import Tensor
 from ..layers import Layer
 from ..network import GridNetwork
 from .mutation import MutationConfig, mutate
-from .splice import splice
+from .splice import exchange, matching
 
 
 class GridPopulation:
@@ -105,10 +107,25 @@ class GridPopulation:
         Raises:
             ShapeError: these are not as many numbers as networks.
         """
+        given = self._evaluated(fitness)
+        self._sort(given.tolist() if isinstance(given, Tensor) else list(given))
+
+    async def evolve_async(self, fitness: Callable[[GridPopulation], Tensor | Sequence[float]]) -> None:
+        """`evolve` for places where Python cannot wait.
+
+        Args:
+            fitness: as in `evolve`.
+        """
+        given = self._evaluated(fitness)
+        self._sort(await given.tolist_async() if isinstance(given, Tensor) else list(given))
+
+    def _evaluated(self, fitness: Callable[[GridPopulation], Any]) -> Tensor | Sequence[float]:
         if self.generation:
             self._breed()
         given = fitness(self)
-        numbers = given.detach().float().flatten().tolist() if isinstance(given, Tensor) else list(given)
+        return given.detach().float().flatten() if isinstance(given, Tensor) else given
+
+    def _sort(self, numbers: list[float]) -> None:
         if len(numbers) != len(self.networks):
             raise ShapeError(
                 f"GridPopulation: fitness gave {len(numbers)} numbers for {len(self.networks)} networks."
@@ -139,10 +156,10 @@ class GridPopulation:
         children = list(parents)
         while len(children) < len(self.networks):
             one, other = (int(k) for k in self.random.integers(kept, size=2))
-            child = splice(
-                parents[min(one, other)], parents[max(one, other)], "uniform",
-                seed=int(self.random.integers(1 << 31)),
-            ).child  # fmt: skip
+            child = copy.deepcopy(parents[min(one, other)])
+            random = np.random.default_rng(int(self.random.integers(1 << 31)))
+            for _, ours, theirs in matching(child, parents[max(one, other)]):
+                exchange(ours, theirs, 0.5, random)
             children.append(mutate(child, self.example, self.config, self.random))
         self.networks = children
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ import numpy as np
 from ...autograd.grad_mode import no_grad
 from ...errors import ArgumentError, RangeError
 from ...nn.parameter import Parameter
+from ...ops.elementwise.comparison import where
+from ...ops.shape.joining import cat
 from ...tensors.construct import tensor
+from ...tensors.tensor import Tensor
 from ..network import GridNetwork, Position
 from .dna import cosine_similarity, kind_of
 
@@ -73,31 +77,52 @@ def splice(
     random = np.random.default_rng(seed)
     child = copy.deepcopy(first)
     similarities: dict[Position, float] = {}
+    for position, ours, theirs in matching(child, second):
+        mine, its = _flat(ours), _flat(theirs)
+        likeness = similarities[position] = cosine_similarity(
+            mine.numpy().astype(np.float64), its.numpy().astype(np.float64)
+        )
+        if mode == "blend":
+            share = min(alpha * (1 + likeness) * part, 1.0)
+            _fill(ours, (1 - share) * mine + share * its)
+        elif mode == "point":
+            cut = round(len(mine) * (1 - alpha))
+            _fill(ours, cat([mine[:cut], its[cut:]]))
+        else:
+            exchange(ours, theirs, alpha * 2 * part, random)
+    return Splice(child, similarities)
+
+
+def matching(
+    child: GridNetwork, second: GridNetwork
+) -> Iterator[tuple[Position, list[Parameter], list[Parameter]]]:
+    """Parameters of layers of both at one position, where these are of one kind and have equal shapes."""
     for position, layer in child.layers():
         inside = all(p < n for p, n in zip(position, second.size, strict=True))
         other = second.layer(position) if inside else None
         if other is None or kind_of(other) != kind_of(layer):
             continue
         ours, theirs = list(layer.parameters()), list(other.parameters())
-        if not ours or [p.shape for p in ours] != [p.shape for p in theirs]:
-            continue
-        mine, its = _flat(ours), _flat(theirs)
-        likeness = similarities[position] = cosine_similarity(mine.astype(np.float64), its.astype(np.float64))
-        if mode == "blend":
-            share = np.float32(min(alpha * (1 + likeness) * part, 1.0))
-            mixed = (1 - share) * mine + share * its
-        elif mode == "point":
-            mixed = np.where(np.arange(len(mine)) < round(len(mine) * (1 - alpha)), mine, its)
-        else:
-            mixed = np.where(random.random(len(mine)) < min(alpha * 2 * part, 1.0), its, mine)
-        start = 0
-        with no_grad():
-            for p in ours:
-                values = mixed[start : start + p.numel()].reshape(tuple(p.shape))
-                p.copy_(tensor(values, device=p.device).to(p.dtype))
-                start += p.numel()
-    return Splice(child, similarities)
+        if ours and [p.shape for p in ours] == [p.shape for p in theirs]:
+            yield position, ours, theirs
 
 
-def _flat(parameters: list[Parameter]) -> np.ndarray:
-    return np.concatenate([p.detach().float().numpy().ravel() for p in parameters])
+def exchange(
+    ours: list[Parameter], theirs: list[Parameter], rate: float, random: np.random.Generator
+) -> None:
+    """Let each number of parameters become that of others by chance. Does not wait for the device."""
+    mine, its = _flat(ours), _flat(theirs)
+    taken = tensor(random.random(len(mine)) < min(rate, 1.0), device=mine.device)
+    _fill(ours, where(taken, its, mine))
+
+
+def _flat(parameters: list[Parameter]) -> Tensor:
+    return cat([p.detach().float().flatten() for p in parameters])
+
+
+def _fill(parameters: list[Parameter], values: Tensor) -> None:
+    start = 0
+    with no_grad():
+        for p in parameters:
+            p.copy_(values[start : start + p.numel()].reshape(p.shape))
+            start += p.numel()

@@ -74,6 +74,14 @@ class Backpropagation:
         """
         return LossRecord(step(self.module, input, target, loss, self.optimizer).item())
 
+    async def step_async(self, input: Tensor, target: Tensor, loss: Loss) -> LossRecord:
+        """`step` for places where Python cannot wait.
+
+        Args:
+            input, target, loss: as in `step`.
+        """
+        return LossRecord(await step(self.module, input, target, loss, self.optimizer).item_async())
+
 
 class SystolicTraining:
     """Trains a network tick by tick: the input stands for as many ticks as there are layers.

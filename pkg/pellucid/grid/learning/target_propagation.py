@@ -11,6 +11,7 @@ from ...autograd.grad_mode import enable_grad, no_grad
 from ...errors import ArgumentError, RangeError
 from ...nn.modules.container import Sequential
 from ...nn.modules.module import Module
+from ...ops.elementwise.comparison import where
 from ...ops.shape.joining import stack
 from ...tensors.tensor import Tensor
 from ..network import GridNetwork
@@ -120,6 +121,20 @@ class TargetPropagation:
         Returns:
             The loss before the step, link budgets from -1 to 1, and mean lengths of the gaps.
         """
+        return _record(self._step(input, target, loss).tolist())
+
+    async def step_async(
+        self, input: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
+    ) -> StepRecord:
+        """`step` for places where Python cannot wait.
+
+        Args:
+            input, target, loss: as in `step`.
+        """
+        return _record(await self._step(input, target, loss).tolist_async())
+
+    def _step(self, input: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """One step; the loss, budgets and gaps, still on the device: a step is one submission."""
         inputs, outputs = [], []
         value = input.detach()
         with enable_grad():
@@ -137,15 +152,15 @@ class TargetPropagation:
         for k in range(len(self.layers) - 1, -1, -1):
             gap = self._clamped(outputs[k].detach(), gap)
             budgets.append(_budget(outputs[k].detach(), gap))
-            gaps.append(float(_lengths(gap).mean()))
+            gaps.append(_lengths(gap).mean())
             gap = self._learn(k, inputs[k], outputs[k], gap, budgets[-1])
-        return StepRecord(float(found), budgets[::-1], gaps[::-1])
+        return stack([found.detach().float(), *(v.float() for v in (*budgets[::-1], *gaps[::-1]))])
 
     def _clamped(self, given: Tensor, gap: Tensor) -> Tensor:
         bound = self.config.activation_clamp
         return gap if bound is None else (given + gap).clamp(-bound, bound) - given
 
-    def _learn(self, k: int, input: Tensor, output: Tensor, gap: Tensor, budget: float) -> Tensor:
+    def _learn(self, k: int, input: Tensor, output: Tensor, gap: Tensor, budget: Tensor) -> Tensor:
         """Change a layer, and give the gap of the layer before."""
         parameters = [p for p in self.layers[k].parameters() if p.requires_grad]
         wanted = [*parameters, *([input] if input.requires_grad else [])]
@@ -153,8 +168,7 @@ class TargetPropagation:
             return gap
         slopes = grad(output, wanted, grad_outputs=[gap], allow_unused=True)
         rises = [p.new_zeros(p.shape) if g is None else g for p, g in zip(parameters, slopes, strict=False)]
-        if budget >= self.config.budget:
-            self._move(k, parameters, rises)
+        self._move(k, parameters, rises, budget >= self.config.budget)
         below = slopes[-1] if input.requires_grad else None
         if below is None:
             return input.new_zeros(input.shape) if input.requires_grad else gap
@@ -163,7 +177,8 @@ class TargetPropagation:
             below = below * kept.reshape(-1, *[1] * (below.dim() - 1))
         return below * self.config.depth_scale
 
-    def _move(self, k: int, parameters: Sequence[Tensor], rises: list[Tensor]) -> None:
+    def _move(self, k: int, parameters: Sequence[Tensor], rises: list[Tensor], learns: Tensor) -> None:
+        """A step of a layer's parameters; where it does not learn, neither they nor its momentum change."""
         c = self.config
         if not parameters:
             return
@@ -173,10 +188,10 @@ class TargetPropagation:
             length = stack([(s * s).sum() for s in steps]).sum().sqrt()
             factor = (c.max_step / length.clamp(min=c.max_step)).nan_to_num(0.0)
             steps = [(s * factor).nan_to_num(0.0, 0.0, 0.0) for s in steps]
-        self.steps[k] = steps
+        self.steps[k] = [where(learns, s, v) for s, v in zip(steps, before, strict=True)]
         with no_grad():
             for p, s in zip(parameters, steps, strict=True):
-                p.add_(s)
+                p.add_(where(learns, s, 0.0))
 
 
 def _lengths(gap: Tensor) -> Tensor:
@@ -184,8 +199,13 @@ def _lengths(gap: Tensor) -> Tensor:
     return (flat * flat).sum(-1).sqrt()
 
 
-def _budget(given: Tensor, gap: Tensor) -> float:
+def _budget(given: Tensor, gap: Tensor) -> Tensor:
     """The cosine between what a layer gave and its target, over the batch."""
     a, b = given.flatten(), (given + gap).flatten()
     length = ((a * a).sum() * (b * b).sum()).sqrt()
-    return float(((a * b).sum() / length.clamp(min=1e-30)).clamp(-1, 1))
+    return ((a * b).sum() / length.clamp(min=1e-30)).clamp(-1, 1)
+
+
+def _record(numbers: list[float]) -> StepRecord:
+    layers = len(numbers) // 2
+    return StepRecord(numbers[0], numbers[1 : layers + 1], numbers[layers + 1 :])

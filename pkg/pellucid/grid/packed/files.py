@@ -96,6 +96,18 @@ def to_json(value: Tensor | PackedTensor) -> str | dict[str, Any]:
     return {**_fields(value), **{name: _base64(part.numpy()) for name, part in value.parts.items()}}
 
 
+async def on_cpu_async(value: Tensor | PackedTensor) -> Tensor | PackedTensor:
+    """A tensor or packed bits on the cpu device, read where Python cannot wait."""
+    if not isinstance(value, PackedTensor):
+        return await _read_async(value)
+    parts = {name: await _read_async(part) for name, part in value.parts.items()}
+    return PackedTensor(value.precision, value.shape, value.group, **parts)
+
+
+async def _read_async(value: Tensor) -> Tensor:
+    return tensor(await value.detach().numpy_async(), device="cpu")
+
+
 def from_json(value: Any, shape: tuple[int, ...], where: str) -> Tensor | PackedTensor:
     """What `to_json` gave, of a known shape; refused if it is anything else.
 

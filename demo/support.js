@@ -1,4 +1,6 @@
-/** What this page needs of a browser, and how to say that it is missing. */
+/** What demos share: what a page needs of a browser and how to say that it is missing, notes, files, tabs. */
+
+import { make } from "../web/views/parts.js";
 
 const SHIPPING = [
   "Chrome and Edge 113 or newer on Windows, macOS and ChromeOS, 121 or newer on Android",
@@ -69,18 +71,54 @@ export function lastName(source) {
   }
 }
 
-/** What to do about an error that Python raised; by the names of pellucid.errors. */
-export const ADVICE = {
-  SourceError: { title: "The model could not be fetched", text: "Or download the model and choose the file on this computer." },
-  MissingFile: { title: "There is no such model", text: "Or choose a file on this computer. A name like HuggingFaceTB/SmolLM2-135M-Instruct is looked up on the hub." },
-  FormatError: { title: "This file cannot be read as a model", text: "It must be a GGUF file or a folder with config.json and safetensors, of an architecture that Pellucid knows." },
-  WeightError: { title: "The weights do not fit the model", text: "The configuration and the weights do not belong together. Try the original files." },
-  OutOfMemoryError: { title: "The graphics processor is out of memory", text: "Close other pages that use it, shorten the prompt, or load a smaller or more strongly quantized model." },
-  MemoryError: { title: "Python is out of memory", text: "Shorten the prompt, or reload the page." },
-  DeviceError: { title: "The graphics processor stopped answering", text: "Load the model again. If it happens again, reload the page or restart the browser." },
-  DimensionError: { title: "That is longer than the model can read", text: "The prompt and the new tokens share the model's positions." },
-  PairError: { title: "These two cannot be compared", text: "Of prompts, a good pair differs in one word, and the model goes on with different ones." },
-  LoadCancelled: { title: "Cancelled", text: "Nothing of the other model is kept." },
-  CoderError: { title: "This is no sparse coder of the model", text: "It must be a file of safetensors or .npz of SAELens, Gemma Scope, dictionary_learning or sparsify, made for this model and this point." },
-  ValueError: { title: "The prompt does not fit the model", text: "Change the prompt, or continue it as plain text instead of a chat." },
-};
+/** A note with what happened and what to do about it; `trace` goes under a fold. */
+export function note({ title, text, list, after, said, trace, button }) {
+  const box = make("div", { class: "note" }, make("p", {}, make("strong", {}, title)));
+  if (said) box.append(make("p", { class: "said" }, said));
+  box.append(make("p", {}, text));
+  if (list) box.append(make("ul", {}, ...list.map((item) => make("li", {}, item))));
+  if (after) box.append(make("p", {}, after));
+  if (trace) box.append(make("details", {}, make("summary", {}, "Where it happened"), make("pre", {}, trace)));
+  if (button) box.append(button);
+  document.getElementById("notes").append(box);
+}
+
+/** Explain an exception of Python's by its class; what the library says is already a sentence for people. */
+export function explain(error, advice) {
+  const mark = error.message.lastIndexOf(`${error.type}: `);
+  const said = mark < 0 ? error.message : error.message.slice(mark + error.type.length + 2);
+  const unknown = { title: `Something went wrong (${error.type ?? error.name})`, text: "Try again, or reload the page." };
+  note({ ...(advice[error.type] ?? unknown), said, trace: mark < 0 ? null : error.message });
+}
+
+/** Give a file to the person. */
+export function give(name, content, type) {
+  const link = make("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the download has begun by then
+}
+
+/** Make the page's tabs tabs: one is open, arrows, Home and End go to others; `opened` is told. */
+export function tabs(opened) {
+  const all = [...document.querySelectorAll('[role="tab"]')];
+  const open = (tab) => {
+    for (const other of all) {
+      const isOpen = other === tab;
+      other.setAttribute("aria-selected", String(isOpen));
+      other.tabIndex = isOpen ? 0 : -1;
+      document.getElementById(other.getAttribute("aria-controls")).hidden = !isOpen;
+    }
+    opened();
+  };
+  all.forEach((tab, k) => {
+    tab.addEventListener("click", () => open(tab));
+    tab.addEventListener("keydown", ({ key }) => {
+      const next = { ArrowRight: all[(k + 1) % all.length], ArrowLeft: all.at(k - 1), Home: all[0], End: all.at(-1) }[key];
+      if (!next) return;
+      next.focus();
+      open(next);
+    });
+  });
+}
