@@ -114,6 +114,22 @@ print(y.tolist())
     assert "fused" in message
 
 
+def test_fused_kernels_may_round_what_is_compared(program):
+    """Both sides of the comparison come of one fused kernel; the op by itself ends in another last bit."""
+    status, out = program(
+        BREAK_FUSED_KERNELS.replace("1.0 +", "1.0000001 *")
+        + """
+x = torch.arange(600.0)
+y = (x * 2 + 1).sin()
+torch.webgpu.flush()
+print(torch.equal(y, (x * 2 + 1).sin()))
+""",
+        PELLUCID_FUSION="always",
+    )
+    assert status == 0, out
+    assert out.strip() == "True"
+
+
 def test_a_window_that_leaves_out_a_launch(program):
     status, out = program(
         BREAK_WINDOWS
