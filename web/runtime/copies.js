@@ -76,10 +76,14 @@ class Writing {
 
   put(start, bytes) {
     if (this.handle === null) return;
+    let written = 0;
     try {
-      this.handle.write(bytes, { at: start });
+      written = this.handle.write(bytes, { at: start });
     } catch {
-      this.#end(); // the disk is full: what is there is of no use
+      // told below
+    }
+    if (written !== bytes.length) {
+      this.#drop(); // the disk is full: what is there is of no use
       return;
     }
     let stop = start + bytes.length;
@@ -102,26 +106,34 @@ class Writing {
     return found;
   }
 
-  /** Note the digests, which makes it a copy; null where bytes are missing. */
+  /** Note the digests, which makes it a copy; null where bytes are missing, or there is no room for the note. */
   async finish() {
     if (this.handle === null || this.gaps().length) return null;
+    try {
+      return await this.#note();
+    } catch {
+      return this.#drop();
+    }
+  }
+
+  async #note() {
     const digests = [];
     const piece = new Uint8Array(Math.min(PIECE, this.size));
     this.handle.flush();
     for (let at = 0; at < this.size; at += PIECE) {
       const bytes = piece.subarray(0, Math.min(PIECE, this.size - at));
-      if (this.handle.read(bytes, { at }) !== bytes.length) return this.#end();
+      if (this.handle.read(bytes, { at }) !== bytes.length) return this.#drop();
       digests.push(await digest(bytes));
     }
     const sha256 = await digest(new TextEncoder().encode(digests.join("")));
-    const note = { url: this.url, size: this.size, sha256, digests, kept: new Date().toISOString() };
+    const note = { url: this.url, size: this.size, etag: this.etag, sha256, digests, kept: new Date().toISOString() };
     const directory = await folder();
     const text = new TextEncoder().encode(JSON.stringify(note));
     this.#end();
     const file = await (await directory.getFileHandle(`${this.name}.json`, { create: true })).createSyncAccessHandle();
     try {
       file.truncate(0);
-      file.write(text, { at: 0 });
+      if (file.write(text, { at: 0 }) !== text.length) throw new Error("the disk is full");
       file.flush();
     } finally {
       file.close();
@@ -133,6 +145,12 @@ class Writing {
     this.handle?.close();
     this.handle = null;
     writings.delete(this.url);
+  }
+
+  /** Give up, and give the room back. */
+  #drop() {
+    this.#end();
+    remove(this.url).catch(() => {}); // what is left has no note, so it is no copy
     return null;
   }
 }
@@ -148,14 +166,18 @@ export async function begin(url, size, etag) {
 }
 
 async function start(url, size) {
+  let handle = null;
   try {
     const [directory, name] = [await folder(), await nameOf(url)];
-    const handle = await (await directory.getFileHandle(`${name}.bytes`, { create: true })).createSyncAccessHandle();
+    handle = await (await directory.getFileHandle(`${name}.bytes`, { create: true })).createSyncAccessHandle();
     await directory.removeEntry(`${name}.json`).catch(() => {}); // what it noted is overwritten
     handle.truncate(size);
     return new Writing(url, name, size, handle);
   } catch {
-    return null; // another tab writes it, there is no room, or no such file system
+    // Another tab writes it, there is no room, or no such file system. What was opened here is given back.
+    handle?.close();
+    if (handle) await remove(url).catch(() => {});
+    return null;
   }
 }
 

@@ -51,6 +51,7 @@ export class Remote {
     this.kept = new Kept();
     this.keeps = keeps; // whether a copy is read, and made where there is none
     this.copy = undefined; // null where there is none
+    this.used = false; // whether bytes of the copy were given out: the rest must be of the same version
     this.writing = null;
     this.tape = null; // the one download of a server without Range: { body, room, at, rest, busy }
   }
@@ -128,11 +129,14 @@ export class Remote {
     try {
       for await (const bytes of this.copy.chunks(start, stop)) {
         halt.check();
+        this.used = true;
+        this.etag = this.copy?.note.etag ?? this.etag;
         yield bytes;
       }
     } catch (error) {
       if (error.name !== "DamagedCopy" && error.name !== "NotReadableError" && error.name !== "NotFoundError") throw error;
       this.copy = null;
+      if (!this.used) this.size = null; // the server may have another version by now
       await copies.remove(this.name);
     }
   }
