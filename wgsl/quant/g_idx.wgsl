@@ -10,7 +10,7 @@
 // uses     quant/bits, quant/octets
 
 // Columns that name these groups, of the row whose first unit is given.
-fn scaled(unit: u32, groups: vec4<u32>, numbers: vec4<f32>) -> vec4<f32> {
+fn of_groups(unit: u32, groups: vec4<u32>, numbers: vec4<f32>) -> vec4<f32> {
     let first = group_of(unit + groups.x);
     if (all(groups == groups.xxxx)) {
         return first.x * (numbers - first.y);
@@ -37,7 +37,7 @@ fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
     let numbers = octet_numbers(octet);
     let unit = row * params.units;
     return array<vec4<f32>, 2>(
-        scaled(unit, vec4<u32>(even.x, odd.x, even.y, odd.y), numbers[0]),
-        scaled(unit, vec4<u32>(even.z, odd.z, even.w, odd.w), numbers[1]),
+        of_groups(unit, vec4<u32>(even.x, odd.x, even.y, odd.y), numbers[0]),
+        of_groups(unit, vec4<u32>(even.z, odd.z, even.w, odd.w), numbers[1]),
     );
 }

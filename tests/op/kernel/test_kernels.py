@@ -101,6 +101,17 @@ def test_parts_are_used(name):
     assert any(re.search(rf"\b{f}\(", everything) for f in functions)
 
 
+def test_functions_of_numbers_have_names_of_their_own():
+    """What is fused into a kernel brings parts/number with it: no other file defines a name that is there."""
+    places: dict[str, list[str]] = {}
+    for name in FILES:
+        for found in re.findall(r"^(?:fn|const|struct|alias|var(?:<[^>]*>)?) (\w+)", text(name), re.M):
+            places.setdefault(found, []).append(name)
+    numbers = {k: v for k, v in places.items() if any(f.startswith("parts/number/") for f in v)}
+    assert numbers
+    assert {k: v for k, v in numbers.items() if len(v) > 1} == {}
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_used(name, sources):
     folder, file = name.rsplit("/", 1)

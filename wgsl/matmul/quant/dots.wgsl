@@ -64,7 +64,7 @@ fn peak_of(quad: vec4<f32>) -> u32 {
 }
 
 // The exponent, as bits, of the largest magnitude of a unit, or the next one.
-fn exponent_of(peak: u32) -> u32 {
+fn peak_exponent(peak: u32) -> u32 {
     return max((peak + CARRY) >> 23u, 23u);
 }
 
@@ -74,7 +74,7 @@ fn put_peak(place: u32, element: u32, quad: vec4<f32>) {
 
 // A quad as integers, by the peaks of its unit.
 fn put_quad(place: u32, element: u32, unit: u32, quad: vec4<f32>) {
-    let exponent = exponent_of(largest(max(peaks[unit], peaks[STRIDE + unit])));
+    let exponent = peak_exponent(largest(max(peaks[unit], peaks[STRIDE + unit])));
     if (place == unit && element == 0u) {
         unit_steps[unit] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, exponent >= NO_STEP);
     }
@@ -245,7 +245,7 @@ fn is_stepless(unit: u32) -> bool {
     for (var quad = 0u; quad < QUADS; quad++) {
         peak = max(peak, peak_of(plain_x(unit, quad)));
     }
-    return exponent_of(peak) >= NO_STEP;
+    return peak_exponent(peak) >= NO_STEP;
 }
 
 // What a unit adds to four products without integers: the products before their scales, and x.
