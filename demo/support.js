@@ -71,6 +71,12 @@ export function lastName(source) {
   }
 }
 
+/** 96200000 as "96.2 MB". */
+export function bytes(count) {
+  if (count < 1e6) return `${(count / 1e3).toFixed(1)} kB`;
+  return count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(2)} GB`;
+}
+
 /** A note with what happened and what to do about it; `trace` goes under a fold. */
 export function note({ title, text, list, after, said, trace, button }) {
   const box = make("div", { class: "note" }, make("p", {}, make("strong", {}, title)));

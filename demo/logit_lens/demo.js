@@ -2,7 +2,8 @@
 
 import { boot } from "../../web/boot.js";
 import { Explore } from "./explore.js";
-import { absolute, describe, explain, give, lastName, missingInWorker, missingOnPage, note } from "../support.js";
+import { Models } from "./models.js";
+import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note } from "../support.js";
 import { ADVICE } from "./advice.js";
 import { LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
@@ -10,7 +11,7 @@ import { make } from "../../web/views/parts.js";
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "files.py", "programs.py", "notebook.py", "demo.py"];
+const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "files.py", "programs.py", "notebook.py", "estimate.py", "demo.py"];
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
@@ -30,12 +31,13 @@ let silence = 0; // the timer of a load whose bytes do not come
 function show(state, text) {
   document.body.dataset.state = state;
   element("status").textContent = text;
-  element("load").disabled = element("choose").disabled = state !== "empty";
+  element("load").disabled = element("choose").disabled = element("estimate").disabled = state !== "empty";
   element("generate").disabled = state !== "ready";
   element("stop").disabled = state !== "generating";
   element("change").disabled = state !== "ready";
-  element("model-form").hidden = state === "loading" || (model !== null && state !== "empty");
+  element("models").hidden = element("model-form").hidden = state === "loading" || (model !== null && state !== "empty");
   element("loading").hidden = state !== "loading";
+  if (state !== "empty") element("takes").hidden = true;
   element("loaded").hidden = model === null || state === "loading" || state === "empty";
   element("keep").hidden = model === null || state !== "empty";
   if (state !== "loading") clearTimeout(silence);
@@ -69,7 +71,7 @@ async function start() {
       return show("missing", absent.title + ".");
     }
     await Promise.all(PYTHON.map((name, k) => python.writeFile(`${FOLDER}/${name}`, sources[k])));
-    await python.run(`import sys; sys.path.append("${FOLDER}"); from demo import demo`);
+    await python.run(`import sys; sys.path.append("${FOLDER}"); from demo import demo; from estimate import estimate`);
     show("empty", "Ready to load a model.");
     showCopies("await demo.copies()");
     if (wanted.has("model")) load(element("source").value, lastName(element("source").value));
@@ -88,8 +90,6 @@ function crashed(error) {
   note({ title: "Python has stopped", said: error.message, text, button: again });
   show("crashed", "Python has stopped.");
 }
-
-const bytes = (count) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(2)} GB`);
 
 function duration(seconds) {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
@@ -150,6 +150,16 @@ const explore = new Explore({
     element("text").querySelector(".made").textContent = text;
   },
   save: give,
+});
+
+new Models({
+  run: (code, inputs) => python.run(code, inputs),
+  load: (source, name) => load(source, name),
+  isFree: () => document.body.dataset.state === "empty",
+  failed: (error) => {
+    element("notes").replaceChildren();
+    explain(error, ADVICE);
+  },
 });
 
 /** Show the lens of tokens that were read before. */
