@@ -190,3 +190,22 @@ def test_a_damaged_copy_is_not_completed_from_another_version(page, data):
     assert "the file changed while it was being read" in said
     assert "Load it again" in said
     assert page.evaluate("code => python.run(code)", READ) == [other, [size]]
+
+
+@pytest.mark.timeout(600)
+def test_shards_of_a_checkpoint_are_listed_and_used_again(page, tmp_path):
+    """P-075: each shard that was downloaded is found in this browser by the next visit."""
+    folder = saved(made("llama_tied"), tmp_path / "tiny", max_shard_size="40KB")
+    shards = sorted(file.name for file in folder.glob("model-*.safetensors"))
+    assert len(shards) > 1
+    wanted = lens.run(loaded(folder, "cpu"), IDS).output.logits[0, -1].numpy()
+    page.set_default_timeout(200_000)
+    with StaticServer(SITE, {"tiny": folder}) as server:
+        for visit in range(2):
+            server.requests.clear()
+            page.goto(server.url)
+            page.evaluate(BOOT)
+            logits, found = page.evaluate("code => python.run(code)", LOAD)
+            np.testing.assert_allclose(logits, wanted, atol=1e-4)
+            assert {(name, (folder / name).stat().st_size) for name in shards} <= set(map(tuple, found))
+            assert [asked(server, name) == 0 for name in shards] == [visit == 1] * len(shards)
