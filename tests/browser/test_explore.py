@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from safetensors.numpy import save_file
 
+from browser.pages import WAIT, press, ready
 from models.tiny import VOCABULARY, loaded, made, ours, saved, with_words
 from pellucid import lens, weights
 
@@ -22,7 +23,6 @@ import assets
 from paths import SITE
 from static_server import StaticServer
 
-WAIT = 200_000  # milliseconds
 IDS = [5, 17, 40, 8, 22]
 CLEAN = "w5 w17 w40 w8 w22"
 COUNT = 3
@@ -70,16 +70,6 @@ def page(browser: Browser, folder, small) -> Iterator[Page]:
         yield opened
         context.close()
     assert not errors, f"uncaught errors in the page: {errors}"
-
-
-def ready(page: Page) -> None:
-    page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
-    assert page.locator("#notes").inner_text() == ""
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
-    ready(page)
 
 
 def open_tab(page: Page, name: str) -> None:

@@ -18,13 +18,13 @@ import torch
 from playwright.sync_api import Browser, Page, Route, expect
 
 import pellucid
+from browser.pages import press, ready
 from pellucid.grid import TargetPropagation, TargetPropagationConfig, network_from_json, stored_bytes
 
 import assets
 from paths import ROOT, SITE
 from static_server import StaticServer
 
-WAIT = 200_000  # milliseconds
 SEED = 3
 PLACES = ["0,0,0,0", "0,0,1,0", "1,0,0,0", "1,0,1,0"]
 EXAMPLES = runpy.run_path(str(ROOT / "demo" / "grid" / "tasks.py"))["examples"]
@@ -55,16 +55,6 @@ def page(browser: Browser) -> Iterator[Page]:
         yield opened
         context.close()
     assert not errors, f"uncaught errors in the page: {errors}"
-
-
-def ready(page: Page) -> None:
-    page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
-    assert page.locator("#notes").inner_text() == ""
-
-
-def press(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
-    ready(page)
 
 
 def tab(page: Page, name: str, **fields: str) -> None:

@@ -44,10 +44,7 @@ def test_a_good_file_is_what_the_library_reads(tmp_path):
 def test_smollm2_is_what_the_library_reads():
     from paths import WEIGHTS
 
-    path = WEIGHTS / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    if not path.exists():
-        pytest.skip("scripts/setup has not fetched the weights")
-    checkpoint = compare(path)
+    checkpoint = compare(WEIGHTS / "SmolLM2-135M-Instruct.Q4_1.gguf")
     assert (len(checkpoint), checkpoint.numel) == (272, 134_515_008)
 
 
