@@ -311,6 +311,10 @@ class NativeHost:
         at, end, first = 0, len(words), None
         began = time.perf_counter_ns()
         with uninterrupted():
+            # Python's collector, or `signal`, which asks Python 3.11's handlers for their repr, may have run
+            # what reads a tensor, and that handed these words over.
+            if self.taken is words:
+                return
             self.taken = words
             while at < end:
                 self._window = window = NativeWindow(self)
