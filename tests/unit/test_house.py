@@ -7,7 +7,7 @@ import house
 LONGEST = 400
 # Files that are longer, and how long they may be. A file that shrinks below takes its row with it.
 LONGER = {
-    "device/native.py": 480,
+    "device/native.py": 458,
     "device/stream.py": 723,
     "op/fusion/groups.py": 426,
     "op/symbols.py": 547,

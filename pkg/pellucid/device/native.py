@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import sys
 import time
@@ -23,8 +22,9 @@ except ImportError as error:  # the optional extra is not installed
 
 from ..errors import DeviceError, OutOfMemoryError
 from .commands import CODE_BITS, RUN
-from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, WINDOW
+from .host import STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
+from .native_errors import failure_text, refused, typed
 from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, NativeWindow, uninterrupted
 from .pool import Pool
@@ -34,31 +34,6 @@ _WRITE_CHUNK = 16 << 20
 # Bind groups that are kept.
 MOST_GROUPS = 8192
 _STORAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-
-
-def _failure(error: Exception, label: str = "") -> str:
-    """What `failure` says of an error of wgpu: the words by which the kinds are told apart come first."""
-    if "device is lost" in str(error):
-        return "lost: the GPU device went away"
-    return f"validation: {label}{error}"
-
-
-def _typed(method):
-    """What wgpu raises from a call of the host as this library's error."""
-
-    @functools.wraps(method)
-    def call(self, *args):
-        try:
-            return method(self, *args)
-        except wgpu.GPUError as error:
-            raise _refused(error) from None
-
-    return call
-
-
-def _refused(error: Exception) -> DeviceError:
-    text = _failure(error)
-    return DeviceError(f"device webgpu: {text}{f'. {AFTER_LOSS}' if text.startswith('lost') else ''}")
 
 
 class _Group:
@@ -198,7 +173,7 @@ class NativeHost:
 
     # Pipelines and launches
 
-    @_typed
+    @typed
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int:
         layout = self._layouts.get(bindings)
         if layout is None:
@@ -225,7 +200,7 @@ class NativeHost:
                 layout=pipeline_layout, compute={"module": module, "entry_point": "main"}, label=label
             )
         except wgpu.GPUError as error:
-            self._failure = self._failure or f"{_failure(error, f'{label}: ')}\n{_numbered(source)}"
+            self._failure = self._failure or f"{failure_text(error, f'{label}: ')}\n{_numbered(source)}"
             pipeline = None
         self.counts["pipelines"] += 1
         number = self._unused_pipelines.pop() if self._unused_pipelines else next(self._new_pipelines)
@@ -297,7 +272,7 @@ class NativeHost:
 
     # Windows
 
-    @_typed
+    @typed
     def submit(self, words: array, held: bool = False) -> None:
         """Interpret one window of records and submit it; never waits, but while windows are timed.
 
@@ -311,8 +286,7 @@ class NativeHost:
         at, end, first = 0, len(words), None
         began = time.perf_counter_ns()
         with uninterrupted():
-            # Python's collector, or `signal`, which asks Python 3.11's handlers for their repr, may have run
-            # what reads a tensor, and that handed these words over.
+            # Python 3.11 asks handlers of signals for their repr: one that reads a tensor hands these over.
             if self.taken is words:
                 return
             self.taken = words
@@ -323,7 +297,7 @@ class NativeHost:
                 try:
                     window.submit()
                 except wgpu.GPUError as error:
-                    self._failure = self._failure or _failure(error)
+                    self._failure = self._failure or failure_text(error)
                 self._window = None
             self.pool.shrink()
         if self._window_times is not None:
@@ -332,7 +306,7 @@ class NativeHost:
         if first is not None:
             raise first
 
-    @_typed
+    @typed
     def write(self, slot: int, nbytes: int, offset: int, data) -> None:
         """Upload to a slot that no pending record touches; the slot is made when it is new."""
         if slot not in self.slots:
@@ -348,7 +322,7 @@ class NativeHost:
 
     # Reads
 
-    @_typed
+    @typed
     def begin_read(self, slot: int, offset: int, nbytes: int):
         """Submit the copy that a read waits for, behind everything submitted before.
 
@@ -369,14 +343,14 @@ class NativeHost:
         self.device.queue.submit([encoder.finish()])
         return staging, STATUS_BYTES + offset - begin, nbytes
 
-    @_typed
+    @typed
     def read(self, ticket):
         """Bytes of a slot and the status words, waiting for them."""
         staging, start, nbytes = ticket
         try:
             staging.map_sync(wgpu.MapMode.READ)
         except RuntimeError as error:  # what wgpu raises where the device went away meanwhile
-            raise _refused(error) from None
+            raise refused(error) from None
         data = memoryview(staging.read_mapped(copy=True))
         staging.unmap()
         staging.destroy()
@@ -391,7 +365,7 @@ class NativeHost:
         """Give up a read that was begun."""
         ticket[0].destroy()
 
-    @_typed
+    @typed
     def synchronize(self) -> None:
         """Wait until all submitted work is done."""
         usage = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
@@ -402,7 +376,7 @@ class NativeHost:
         try:
             last.map_sync(wgpu.MapMode.READ)
         except RuntimeError as error:
-            raise _refused(error) from None
+            raise refused(error) from None
         last.destroy()
 
     async def synchronize_async(self) -> None:
@@ -412,7 +386,7 @@ class NativeHost:
 
     # Times
 
-    @_typed
+    @typed
     def timing(self, on: bool) -> bool:
         """Time every dispatch from now on, each in a pass of its own, or stop; whether the device can.
 
@@ -429,7 +403,7 @@ class NativeHost:
             self._window_times = self._window_times or []
         return can
 
-    @_typed
+    @typed
     def timings(self) -> list[tuple[int, int, int]]:
         """(launch, begin, end) of the dispatches timed since the last call, in nanoseconds; waits.
 

@@ -102,7 +102,8 @@ class KVCache:
         Raises:
             DimensionError: the cache is full.
         """
-        time, rows = key.shape[2], self.keys[layer].shape[2]
+        # Unpacked, since a step of every layer comes here: that is quicker than to index.
+        (_, _, time, _), (_, _, rows, _) = key.shape, self.keys[layer].shape
         if self.length + time > self.capacity:
             raise DimensionError(
                 f"KVCache: {self.length} positions are filled and {time} more do not fit into "
@@ -147,7 +148,7 @@ class KVCache:
         Raises:
             DimensionError: the cache is full.
         """
-        time, rows = key.shape[2], self.keys[layer].shape[2]
+        (_, _, time, _), (_, _, rows, _) = key.shape, self.keys[layer].shape
         end, old = self.length + time, None
         if end > rows and time > 1:
             old = self._seen(layer, query, key, value)

@@ -183,8 +183,8 @@ class RotaryEmbedding(Module):
         if self._opened != stream().opened:  # the tables of a device that was closed since are gone
             self._opened = stream().opened
             self._tables = {}
-        cos, sin = self._tables.get(device, (None, None))
-        if cos is None or cos.shape[0] < end:
+        cos, sin, rows = self._tables.get(device, (None, None, 0))
+        if rows < end:
             if end > self._max_positions:
                 raise DimensionError(
                     f"position {end - 1}: the model has {self._max_positions} positions. Shorten the prompt "
@@ -193,14 +193,15 @@ class RotaryEmbedding(Module):
             rows = self._first_rows
             while rows < end:
                 rows *= 2
-            cos, sin = self._tables[device] = rotary_tables(
-                self._frequencies, min(rows, self._max_positions), factor=self._factor, device=device
-            )
+            rows = min(rows, self._max_positions)
+            cos, sin = rotary_tables(self._frequencies, rows, factor=self._factor, device=device)
+            self._tables[device] = cos, sin, rows
         return cos, sin
 
     def forward(self, x, position: int):
         """Queries or keys (batch, heads, time, head_dim), the first of them at ``position``."""
-        cos, sin = self.tables(position + x.shape[-2], x.device)
+        *_, time, _ = x.shape
+        cos, sin = self.tables(position + time, x.device)
         return rotary_embedding(x, cos, sin, position, interleaved=self._interleaved)
 
     def extra_repr(self) -> str:

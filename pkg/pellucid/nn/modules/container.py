@@ -134,6 +134,11 @@ class ModuleList(_Numbered):
         super().__init__()
         self.extend(_listed(modules, "ModuleList"))
 
+    def __getitem__(self, index):
+        # Models ask for one layer after the other: to list all for each takes their number squared.
+        name = str(index)
+        return self.__dict__[name] if self._kinds.get(name) == "module" else super().__getitem__(index)
+
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 

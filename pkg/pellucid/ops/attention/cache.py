@@ -303,10 +303,11 @@ def cache_write(cache: Tensor, new: Tensor, position: int) -> Tensor:
         DimensionError: the rows do not fit at that position.
         ShapeError, DTypeError: shapes or dtypes do not fit.
     """
-    if not 0 <= position <= cache.shape[-2] - new.shape[-2]:
+    (*_, rows, _), (*_, time, _) = cache.shape, new.shape
+    if not 0 <= position <= rows - time:
         raise DimensionError(
-            f"cache_write: positions {position} to {position + new.shape[-2] - 1} are outside the cache's "
-            f"{cache.shape[-2]}. Allocate a longer cache."
+            f"cache_write: positions {position} to {position + time - 1} are outside the cache's {rows}. "
+            "Allocate a longer cache."
         )
     if new._storage is cache._storage:
         new = new.clone()

@@ -1,0 +1,36 @@
+"""Errors of wgpu-py as this library's."""
+
+from __future__ import annotations
+
+import functools
+
+import wgpu
+
+from ..errors import DeviceError
+from .host import AFTER_LOSS
+
+
+def failure_text(error: Exception, label: str = "") -> str:
+    """What `failure` says of an error of wgpu: the words by which the kinds are told apart come first."""
+    if "device is lost" in str(error):
+        return "lost: the GPU device went away"
+    return f"validation: {label}{error}"
+
+
+def typed(method):
+    """What wgpu raises from a call of the host as this library's error."""
+
+    @functools.wraps(method)
+    def call(self, *args):
+        try:
+            return method(self, *args)
+        except wgpu.GPUError as error:
+            raise refused(error) from None
+
+    return call
+
+
+def refused(error: Exception) -> DeviceError:
+    """What is raised for it."""
+    text = failure_text(error)
+    return DeviceError(f"device webgpu: {text}{f'. {AFTER_LOSS}' if text.startswith('lost') else ''}")
