@@ -22,7 +22,9 @@ GUIDES = {
         "tutorials/write_a_kernel", "tutorials/coming_from",
     ],
     "Models": ["models", "weights", "text", "tasks", "export", "onnx", "tflite", "matching"],
-    "How to": ["lens", "training", "compat", "jit", "profiling", "extending", "command_line", "site"],
+    "How to": [
+        "lens", "training", "examples", "compat", "jit", "profiling", "extending", "command_line", "site",
+    ],
     "Reference": ["reference", "coverage", "performance"],
     "Inside": ["design", "fusion", "glossary"],
 }  # fmt: skip

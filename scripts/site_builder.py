@@ -3,7 +3,7 @@
     dist/pellucid-VERSION-py3-none-any.whl   the wheel for everybody
     dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
     dist/site/npm/                           what comes from npm: *.mjs as modules; d3.js and plot.js
-    dist/site/web/, dist/site/demo/          the pages
+    dist/site/web/, dist/site/demo/          the pages; dist/site/examples/: the programs of one of them
     dist/site/index.html
 
 The wheels inside the site also carry bytecode for Pyodide's Python. Run as a program, with the virtual
@@ -30,7 +30,7 @@ LIMIT = 35_000_000
 MAKERS = tuple(
     f"scripts/{name}.py" for name in ("assets", "bundle", "bytecode", "site_builder", "wheel_data")
 )
-SOURCES = ("pkg", "wgsl", "web", "demo", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
+SOURCES = ("pkg", "wgsl", "web", "demo", "examples", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
 RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
@@ -155,7 +155,7 @@ def build() -> None:
             site.mkdir(mode=0o755)
             _pyodide(site / "pyodide", wheel)
             _npm(site / "npm")
-            for room in ("web", "demo"):
+            for room in ("web", "demo", "examples"):
                 if (ROOT / room).is_dir():
                     shutil.copytree(ROOT / room, site / room, ignore=IGNORED)
             for name in ("index.html", "service_worker.js"):  # what a service worker serves lies below it
