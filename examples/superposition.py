@@ -49,7 +49,7 @@ def main(steps=2000, batch=512, rare=0.05, directions=8):
     found = weight.detach()
     yield points(found, "The direction of each feature in the model", names=names, paths=rays(found), size=4)
 
-    encoder = nn.Parameter(torch.randn(HIDDEN, directions))
+    encoder = nn.Parameter(torch.randn(HIDDEN, directions) * 0.2)
     decoder = nn.Parameter(encoder.detach().T.clone())
     threshold = nn.Parameter(torch.zeros(directions))
     finder = torch.optim.Adam([encoder, decoder, threshold], lr=1e-2)

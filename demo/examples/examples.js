@@ -110,6 +110,7 @@ function edit() {
       EditorView.contentAttributes.of({ "aria-label": "The program, in Python" }),
     ],
   });
+  editor.scrollDOM.tabIndex = 0; // what scrolls can be reached by keys
 }
 
 /** Forget what a run has drawn. */

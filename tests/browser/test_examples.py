@@ -11,6 +11,7 @@ import pellucid
 from browser.pages import press, ready
 from examples.test_examples import loaded
 
+import assets
 from paths import ROOT
 
 GIVEN = {"steps": 6, "batch": 8, "width": 4}
@@ -45,6 +46,17 @@ def test_an_example_runs_in_the_page(page, plain_server, monkeypatch):
         steps = [x for x in loaded("digits").main(**GIVEN) if isinstance(x, pellucid.Tensor)]
     sys.modules.pop("pictures", None)
     np.testing.assert_allclose(found, [loss.item() for loss in steps], rtol=1e-3)
+
+    # A run that is stopped goes no further; nothing on the page is hard to reach.
+    page.get_by_label("steps", exact=True).fill("100000")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_function("losses.length > 20")
+    press(page, "Stop")
+    expect(page.locator("#status")).to_have_text("Stopped.")
+    page.add_script_tag(path=assets.npm(assets.AXE) / "axe.min.js")
+    found = page.evaluate("axe.run().then(({ violations }) => violations)")
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert not serious, [(one["id"], one["nodes"][0]["html"]) for one in serious]
 
     # A change of the program, in which something fails: the page says where.
     page.locator("#code .cm-content").click()
