@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..nn.modules.module import Module
 from ..tensors.tensor import Tensor
 from .cache import KVCache
@@ -45,7 +43,7 @@ class Attend(Module):
                 what is added to the scores of each of its rows.
             sinks: (heads,), scores of one more key of each head, whose value is 0.
         """
-        settings: dict[str, Any] = {"scale": self.scale, "soft_cap": self.soft_cap, "sinks": sinks}
+        scale, soft_cap = self.scale, self.soft_cap
         if cache is None:
-            return attend(query, key, value, mask, mask is None, **settings)
-        return cache.attend(self.layer, query, key, value, mask, **settings)
+            return attend(query, key, value, mask, mask is None, scale, soft_cap, sinks)
+        return cache.attend(self.layer, query, key, value, mask, scale=scale, soft_cap=soft_cap, sinks=sinks)

@@ -80,7 +80,7 @@ class Attention(Module):
             query, key = rotary(query, position), rotary(key, position)
         sinks = getattr(self, self.names.sinks) if self.names.sinks else None
         out = self.attend(query, key, value, cache, mask, sinks)
-        return part(self, self.names.output, out.transpose(1, 2).reshape(batch, time, -1))
+        return getattr(self, self.names.output)(out.transpose(1, 2).reshape(batch, time, -1))
 
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values: (batch, heads or kv_heads, time, head_dim)."""
@@ -190,20 +190,22 @@ class DecoderLayer(Module):
         cache: KVCache | None = None,
         mask: Tensor | None = None,
     ) -> Tensor:
-        names = self.names
-        normed = part(self, names.before_attention, x)
+        # Parts that have no name are asked for here, not in calls: a step of every layer comes by.
+        names, scale = self.names, self.scale
+        normed = getattr(self, names.before_attention)(x) if names.before_attention else x
         added = getattr(self, names.attention)(normed, rotary, cache, mask)
-        added = part(self, names.after_attention, added)
+        if names.after_attention:
+            added = getattr(self, names.after_attention)(added)
         if self.is_parallel:
-            other = part(self, names.before_mlp, x) if names.before_mlp else normed
-            return x + added + part(self, names.mlp, other)
-        x = x + self.scaled(added)
-        added = part(self, names.mlp, part(self, names.before_mlp, x))
-        return x + self.scaled(part(self, names.after_mlp, added))
-
-    def scaled(self, x: Tensor) -> Tensor:
-        """What is added to the hidden states."""
-        return x if self.scale == 1 else x * self.scale
+            if names.before_mlp:
+                normed = getattr(self, names.before_mlp)(x)
+            return x + added + getattr(self, names.mlp)(normed)
+        x = x + (added if scale == 1 else added * scale)
+        normed = getattr(self, names.before_mlp)(x) if names.before_mlp else x
+        added = getattr(self, names.mlp)(normed)
+        if names.after_mlp:
+            added = getattr(self, names.after_mlp)(added)
+        return x + (added if scale == 1 else added * scale)
 
 
 class Decoder(Module):
