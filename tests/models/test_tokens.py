@@ -35,15 +35,19 @@ def agrees(mount: Path, *options: str, prompts: str, arguments: tuple[str, ...] 
 @pytest.mark.slow
 @pytest.mark.gpu
 def test_greedy_text_natively(mount):
-    agrees(mount, "--native", prompts=",".join(PROMPTS), arguments=("--new", "8"))
+    agrees(mount, "--native", prompts=",".join(PROMPTS), arguments=("--new", "4"))
 
 
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("way", ["blocking", "awaiting"])
 def test_greedy_text_in_a_page(mount, way):
-    prompts = {"blocking": "plain,code", "awaiting": "single,unicode"}[way]
-    agrees(mount, prompts=prompts, arguments=("--new", "4", *(("--async",) if way == "awaiting" else ())))
+    """Several prompts by blocking calls, and one by their twins, which run the same kernels."""
+    prompts, options = {
+        "blocking": ("plain,code", ("--new", "4")),
+        "awaiting": ("unicode", ("--new", "2", "--async")),
+    }[way]
+    agrees(mount, prompts=prompts, arguments=options)
 
 
 def test_the_recorded_prompts_are_clear_enough_to_tell():

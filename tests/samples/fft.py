@@ -30,7 +30,9 @@ def transforms(kind: str) -> dict[str, list[Sample]]:
 def long(*lengths: int) -> list[Sample]:
     """Of other radices, and Bluestein's; complex numbers in rows and in columns."""
     rows = [(normal(2, n) + 1j * normal(2, n)).astype(np.complex64) for n in lengths]
-    return [S(row).but(**once, second=False) for row in rows] + [S(rows[-1], n=71, dim=0).but(**once)]
+    return [S(row).but(**once, second=False, alone=row.shape[1] == 67) for row in rows] + [
+        S(rows[-1], n=71, dim=0).but(**once)
+    ]
 
 
 SAMPLES: dict[str, list[Sample]] = {

@@ -14,7 +14,7 @@ def drawn(*samples: Sample) -> list[Sample]:
 
 
 SAMPLES: dict[str, list[Sample]] = {
-    "rand": [*drawn(S(70), S(3, 5), S(40, dtype="float16"), S((2, 0)), S(65601)),
+    "rand": [*drawn(S(70), S(3, 5), S(40, dtype="float16"), S((2, 0)), S(65601).but(alone=True)),
         bad("must be floating point, not", 2, dtype="int64")],
     "randn": drawn(S(70), S(5, 3), S(40, dtype="bfloat16")),
     "randint": [

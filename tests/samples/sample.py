@@ -36,6 +36,7 @@ class Sample:
         devices: where there are kernels for it.
         variants: kernel variants besides the device's own in which a page runs it.
         paged: whether a page runs it; without where it adds calls and no kernel.
+        alone: whether it reaches a kernel that no other sample reaches, so that every page runs it.
     """
 
     args: tuple
@@ -55,6 +56,7 @@ class Sample:
     devices: tuple[str, ...] = ("webgpu", "cpu")
     variants: tuple[str, ...] = ()
     paged: bool = True
+    alone: bool = False
 
     def but(self, **changes: Any) -> Sample:
         """The same with these fields changed."""

@@ -12,7 +12,6 @@ import os
 import sys
 import time
 import traceback
-from collections import Counter
 
 import decoder
 import programs
@@ -26,7 +25,7 @@ from pellucid.op.rules import on_cpu
 from pellucid.op.schema import OPS
 from samples import GROUPS as OPS_BY_GROUP
 from samples.outcome import differences, find, outcome
-from samples.sample import S, Sample, normal
+from samples.sample import S, Sample, arrays_of, normal
 
 GROUPS = {
     **{
@@ -45,9 +44,6 @@ LAYOUTS = ("contiguous", "strided")
 VARIANTS = ("shared", "subgroups", "integer")
 # The variables of a variant that is not the name of one alone.
 VARIABLES = {"integer": {"PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}}
-# How many samples of an op run in a variant: a software adapter takes seconds to compile a kernel with
-# barriers. The native tests run all.
-MOST = 1
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
 WRONG = (
     S(lambda t, x: x + 0.01 * (x.device.type == "webgpu"), normal(3, 4)),
@@ -71,6 +67,26 @@ def kernel_files() -> set[str]:
 def in_page(sample: Sample) -> bool:
     """Whether a page runs it: arguments are refused by the same Python everywhere."""
     return sample.paged and sample.refused is None and len(sample.devices) == 2
+
+
+class Turns:
+    """Which samples run, of those of one group in one variant: what takes the time is compiling, on a
+    software adapter seconds for a kernel with barriers. The native tests run all.
+    """
+
+    def __init__(self, variant: str) -> None:
+        self.variant = variant
+        self.ran: set[tuple] = set()
+
+    def runs(self, function, sample: Sample) -> bool:
+        """Every program; of an op one sample of each choice of types, in a variant one."""
+        if not in_page(sample) or (self.variant and self.variant not in sample.variants):
+            return False
+        given = arrays_of(sample.args, sample.kwargs)
+        types = () if self.variant else (sample.dtype, *sorted({a.dtype.name for a in given}))
+        is_first = function is None or (function, *types) not in self.ran
+        self.ran.add((function, *types))
+        return is_first or (sample.alone and not self.variant)
 
 
 def compared(function, sample: Sample, layout: str) -> list[str]:
@@ -109,15 +125,10 @@ def main() -> int:
             os.environ.update(VARIABLES.get(variant, {"PELLUCID_KERNELS": variant}))
             forget_plans()
         for group in options.groups.split(","):
-            began, ran = time.monotonic(), Counter()
+            began, turns = time.monotonic(), Turns(variant)
             for name, function, sample in GROUPS[group]:
-                if (
-                    not in_page(sample)
-                    or (variant and variant not in sample.variants)
-                    or ran[function] == MOST
-                ):
+                if not turns.runs(function, sample):
                     continue
-                ran[function] += bool(variant and function)
                 layouts = [way for way in sample.layouts if way in wanted] or sample.layouts[:1]
                 # Samples take turns with layouts. The native tests run each in all.
                 layout = layouts[0 if variant or not sample.args else count % len(layouts)]

@@ -101,7 +101,7 @@ def _rotary(t, x):
 GROUPS = {
     "quantized": [quantized(name, columns) for name, columns in WEIGHTS],
     "products": [
-        *[product(name, 37, columns) for name, columns in WEIGHTS],
+        *[product(name, 37, columns, variants=("shared",) * (name != "q6_k")) for name, columns in WEIGHTS],
         product("q4_0", 133, 12544, (1,), ("integer",), 2e-3),
         S(_in_parts, normal(9, 200), normal(200, 7)).but(atol=1e-4, variants=("shared",))
     ],
