@@ -36,7 +36,7 @@ class Sample:
         devices: where there are kernels for it.
         variants: kernel variants besides the device's own in which a page runs it.
         paged: whether a page runs it; without where it adds calls and no kernel.
-        alone: whether it reaches a kernel that no other sample reaches, so that every page runs it.
+        alone: whether a page runs it beside the first sample of its op and types: it reaches another kernel.
     """
 
     args: tuple
