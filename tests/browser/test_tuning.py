@@ -145,12 +145,11 @@ def test_a_later_page_chooses_what_was_measured(origin):
 
 def test_nothing_is_kept_unasked(origin):
     origin.open()
+    origin.run("torch.webgpu.forget_tuning()")
+    assert origin.stored() is None
     assert origin.run("tune(keep=False).kept") == ""
     origin.open(PELLUCID_TUNING="")
     assert origin.run("tune().kept") == ""
-    assert origin.stored() is None
-    origin.open()
-    origin.run("torch.webgpu.forget_tuning()")
     assert origin.stored() is None
 
 
