@@ -16,7 +16,7 @@ import torch
 import pellucid
 from pellucid.errors import PellucidError
 
-COUNT = 60
+COUNT = 36
 CALLS = 12
 
 FLOATS = ("float32", "float16", "bfloat16")

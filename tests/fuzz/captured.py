@@ -17,7 +17,7 @@ import numpy as np
 import pellucid as torch
 from pellucid import nn
 
-COUNT = 24
+COUNT = 14
 
 ROWS, COLUMNS = 4, 3
 # Steps that make `v`, of shape (ROWS, COLUMNS), from values so far. In braces: {v} one of these, {c} a small

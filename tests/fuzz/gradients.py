@@ -16,7 +16,7 @@ from pellucid.errors import PellucidError
 
 # The sine of a larger float32 says little about its last digits.
 STEEP = 1e4
-COUNT = 100
+COUNT = 60
 
 SHAPES = [(6,), (3, 4), (4, 4), (2, 3, 4), (2, 6), (1, 5), ()]
 # What of a program is refused here although PyTorch takes it; loudly, so it is left out.

@@ -26,7 +26,7 @@ from models.graph.damage import disturb, packed, parts
 from models.graph.tflite_files import File
 from pellucid import weights
 
-COUNT = 150
+COUNT = 100
 WORDS = (0, 1, 2, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)
 
 

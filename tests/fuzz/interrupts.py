@@ -25,7 +25,7 @@ import pellucid
 from pellucid.device.stream import stream
 from pellucid.op.kernel.variants import VARIANTS
 
-COUNT = 11
+COUNT = 7
 EACH = 4  # interrupts of one seed
 
 _PACKAGE = str(Path(pellucid.__file__).parent)

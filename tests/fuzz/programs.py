@@ -17,7 +17,7 @@ from steps import Follower, Step, draw, dtype_of, fill, plain, sample
 import pellucid
 from pellucid.op.fusion.window import enable
 
-COUNT = 27
+COUNT = 16
 ROUNDS = 5  # from the third on a window is fused
 SHRINKING = 20.0  # seconds
 

@@ -39,7 +39,7 @@ def kinds(folder: Path) -> dict[str, Path]:
 
 
 def count(path: Path) -> int:
-    """How many seeds of a kind the test suite runs: its constant COUNT, about eight seconds' worth."""
+    """How many seeds of a kind the test suite runs: its constant COUNT, about five seconds' worth."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and any(getattr(t, "id", "") == "COUNT" for t in node.targets):
             return ast.literal_eval(node.value)

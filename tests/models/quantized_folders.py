@@ -167,16 +167,15 @@ def awq(weight, settings):
 
 
 def awq_values(qweight, qzeros, scales, group_size, **settings):
-    """One number after another, as the format is described."""
+    """One row after another, as the format is described."""
     columns, rows = qweight.shape[0], 8 * qweight.shape[1]
     values = np.empty((rows, columns), np.float32)
     for at in range(rows):
         word, shift = at // 8, 4 * AWQ_ORDER.index(at % 8)
         quants = qweight[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
         zeros = qzeros[:, word].view(np.uint32) >> np.uint32(shift) & np.uint32(15)
-        for k in range(columns):
-            group = k // group_size
-            values[at, k] = np.float32(scales[group, at]) * (int(quants[k]) - int(zeros[group]))
+        group = np.arange(columns) // group_size
+        values[at] = scales[group, at].astype(np.float32) * (quants.astype(np.int64) - zeros[group])
     return values
 
 

@@ -173,9 +173,9 @@ def test_merged_adapters(tmp_path, device):
     np.testing.assert_allclose(logits(loaded(tmp_path / "a.gguf", device)), wanted, atol=1e-4)
 
 
-def test_the_real_smollm2_is_written_as_it_was(tmp_path, device):
+def test_the_real_smollm2_is_written_as_it_was(tmp_path):
     file = WEIGHTS / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    loaded(file, device).save_gguf(tmp_path / "a.gguf")
+    loaded(file, "webgpu").save_gguf(tmp_path / "a.gguf")
     (keys, tensors), (again, mine) = contents(file), contents(tmp_path / "a.gguf")
     assert again == {**keys, "general.alignment": 32}
     same_tensors(mine, tensors)

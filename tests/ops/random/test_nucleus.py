@@ -83,11 +83,10 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_drawn_from_is_what_transformers_keeps(kind, columns):
     seen = 0
-    for temperature in (0.3, 1.0, 1.7):
-        for top_p in (0.9, 0.613, 0.05):
-            logits = KINDS[kind](columns).astype(np.float32)
-            seen += check(logits, temperature, top_p, most=40 if columns > 1000 else 400)
-    assert seen >= 5
+    for temperature, top_p in ((0.3, 0.9), (0.3, 0.05), (1.0, 0.613), (1.7, 0.9), (1.7, 0.05)):
+        logits = KINDS[kind](columns).astype(np.float32)
+        seen += check(logits, temperature, top_p, most=40)
+    assert seen >= 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,8 +104,8 @@ def test_a_vocabulary(kind):
 @pytest.mark.parametrize("kind", ["normal", "around zero", "two values"])
 def test_temperatures_up_to_the_largest(kind):
     """Then all are as likely, and those that were largest are kept."""
-    for temperature in (1e20, 1e37, 3e38):
-        assert check(KINDS[kind](301).astype(np.float32), temperature, 0.613)
+    for temperature in (1e20, 3e38):
+        assert check(KINDS[kind](301).astype(np.float32), temperature, 0.613, most=40)
 
 
 def test_rows_are_drawn_from_by_themselves():
