@@ -24,7 +24,7 @@ from quant.samples import OWN_PRODUCTS, sampled, widths
 
 pytestmark = pytest.mark.gpu
 NORMS = load("matmul/quant/vector").header.norms
-# Three weights of 3 bits with act-order take lavapipe a minute to compile; each of them alone and pairs are run.
+# Three weights of 3 bits with act-order take lavapipe a minute to compile; one alone and pairs are run.
 THREE = [name for name in OWN_PRODUCTS if name != "int3_g_idx"]
 # Kernels of several weights of the others take it up to half a minute each.
 QUICK = [name for name in OWN_PRODUCTS if not name.endswith("_g_idx") and name not in ("codebook4", "iq2_s")]
