@@ -1690,7 +1690,8 @@ def rand(
     requires_grad: _bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Uniform random numbers in [0, 1), 24 bits each; the same on every device."""
+    """Uniform random numbers in [0, 1), 24 bits each; the same on every device; both parts of complex
+    ones."""
 
 def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
@@ -1721,7 +1722,8 @@ def randn(
     requires_grad: _bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Standard normal random numbers; equal on every device within 1e-5."""
+    """Standard normal random numbers; equal on every device within 1e-5. The parts of complex ones
+    have the variance 1/2 each."""
 
 def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""

@@ -14,9 +14,11 @@ def drawn(*samples: Sample) -> list[Sample]:
 
 
 SAMPLES: dict[str, list[Sample]] = {
-    "rand": [*drawn(S(70), S(3, 5), S(40, dtype="float16"), S((2, 0)), S(65601).but(alone=True)),
+    "rand": [
+        *drawn(S(70), S(3, 5), S(40, dtype="float16"), S((2, 0)), S(65601).but(alone=True)),
+        *drawn(S(9, dtype="complex64")),
         bad("must be floating point, not", 2, dtype="int64")],
-    "randn": drawn(S(70), S(5, 3), S(40, dtype="bfloat16")),
+    "randn": drawn(S(70), S(5, 3), S(40, dtype="bfloat16"), S(5, 3, dtype="complex64")),
     "randint": [
         *drawn(S(0, 10, (60,)), S(-5, 2**31, (20,)), S(3, (5,), dtype="int32"),
             S(2**40, 2**40 + 2**31, (9,))),

@@ -18,11 +18,8 @@ from .edges import LEAF
 # conjugate by themselves, formulas are right as they stand, as are those of views.
 _AS_THEY_STAND = frozenset(
     {"cast", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
-    | {"sgn", "complex", "conj_physical", "transform", "eig", "eigh"}
+    | {"sgn", "complex", "conj_physical", "transform", "eig", "eigh", "cholesky_factor", "qr", "svd"}
 )
-
-# No holomorphic functions either, with formulas for real numbers.
-_OF_REAL_NUMBERS = frozenset({"cholesky_factor", "qr", "svd"})
 
 # What sees every saved tensor, the last pair of functions in force: (pack, unpack); see `graph`.
 saving: list[tuple[Callable, Callable]] = []
@@ -83,8 +80,7 @@ class Node:
         """The gradients of the inputs from those of the results, of which some may be None.
 
         Raises:
-            GradientError: what was saved was freed or changed, or the result is complex and the op has no
-                formula for that.
+            GradientError: what was saved was freed or changed.
         """
         o = self.op
         if grads[0] is None and not any("grads" in wanted for _, wanted in o.grad.values()):
@@ -92,10 +88,6 @@ class Node:
         if self.released:
             raise freed(self.public)
         is_complex = any(m.dtype.is_complex for m in self.outputs)
-        if is_complex and o.name in _OF_REAL_NUMBERS:
-            raise GradientError(
-                f"{self.public}: has no derivative for complex tensors. Work on real ones, or detach it."
-            )
         turned = is_complex and isinstance(o, Schema) and o.view is None and o.name not in _AS_THEY_STAND
 
         def turn(g: Any) -> Any:

@@ -98,6 +98,14 @@ OF_VECTORS = {
     "of a Hermitian": lambda t, a: (lambda L, V: ((V * L.unsqueeze(-2) ** 3) @ V.mH).abs())(
         *t.linalg.eigh(a + a.mH)
     ),
+    "cholesky": lambda t, a: t.linalg.cholesky(a @ a.mH + t.ones(3).diag_embed()).imag.abs(),
+    "cholesky_solve": lambda t, a: t.cholesky_solve(a, a.tril()).abs(),
+    "qr": lambda t, a: t.linalg.qr(a)[0].imag + t.linalg.qr(a)[1].real,
+    "qr of a wide one": lambda t, a: t.linalg.qr(a[:2])[0][:, :1].imag + t.linalg.qr(a[:2])[1].real,
+    "svdvals": lambda t, a: t.linalg.svdvals(a[:, :2]).sum(),
+    "svd": lambda t, a: (lambda U, s, Vh: (U @ Vh).real + U.abs() * s)(*t.linalg.svd(a)),
+    "pinv": lambda t, a: t.linalg.pinv(a[:, :2]).imag,
+    "pinv of a wide one": lambda t, a: t.linalg.pinv(a[:2]).real.mT,
 }
 
 
@@ -119,3 +127,6 @@ def test_phases_of_vectors_have_no_derivative():
         a = t.tensor(COMPLEX, device="cpu").requires_grad_()
         with pytest.raises(RuntimeError, match=message):
             t.linalg.eig(a)[1].real.sum().backward()
+    a = pellucid.tensor(COMPLEX, device="cpu").requires_grad_()
+    with pytest.raises(RuntimeError, match="phases of eigenvectors"):
+        pellucid.linalg.svd(a)[0].real.sum().backward()

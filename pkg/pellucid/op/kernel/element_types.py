@@ -86,8 +86,9 @@ def physical(d: DType) -> tuple[str, int, str]:
     try:
         return PHYSICAL[d]
     except KeyError:
+        half = "complex64" if d.is_complex else "float32"
         raise DTypeError(
-            f"{d} does not exist on webgpu. Use float32 there, for example x.to(pellucid.float32), or the "
+            f"{d} does not exist on webgpu. Use {half} there, for example x.to(pellucid.{half}), or the "
             "cpu device."
         ) from None
 

@@ -54,14 +54,14 @@ def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
 def _pinv_grad(g, A, out):
     """Golub and Pereyra 1973, equation 4.12, transposed."""
     P, rows, columns = out, A.shape[-2], A.shape[-1]
-    gT = g.mT
+    gH = g.mH
     if rows <= columns:
-        K = gT @ P
-        right = K @ P.mT
-        return right - (P @ K).mT - A @ P @ right + P.mT @ P @ (gT - K @ A)
-    K = P @ gT
-    left = P.mT @ K
-    return left - (K @ P).mT + (gT - A @ K) @ P @ P.mT - left @ P @ A
+        K = gH @ P
+        right = K @ P.mH
+        return right - (P @ K).mH - A @ P @ right + P.mH @ P @ (gH - K @ A)
+    K = P @ gH
+    left = P.mH @ K
+    return left - (K @ P).mH + (gH - A @ K) @ P @ P.mH - left @ P @ A
 
 
 @composed(name="linalg.pinv", A=_pinv_grad)

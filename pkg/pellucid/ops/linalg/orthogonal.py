@@ -96,6 +96,12 @@ def _qr(A, mode):
     return (A[:0], np.linalg.qr(A, mode)) if mode == "r" else np.linalg.qr(A, mode)
 
 
+def _diagonal(x, part):
+    """A part of the diagonal, as a matrix."""
+    along = x.diagonal(dim1=-2, dim2=-1)
+    return (getattr(along, part) if x.is_complex() else along).diag_embed()
+
+
 def _qr_grad(grads, mode, Q, R):
     gQ, gR = grads
     rows, columns = Q.shape[-2], R.shape[-1]
@@ -105,16 +111,18 @@ def _qr_grad(grads, mode, Q, R):
             + ("." if mode == "r" else " for more rows than columns.")
             + " Use mode='reduced'."
         )
-    inner = -Q.mT @ gQ if gR is None else gR @ R.mT
+    inner = -Q.mH @ gQ if gR is None else gR @ R.mH
     if gR is not None and gQ is not None:
-        inner = inner - Q.mT @ gQ
+        inner = inner - Q.mH @ gQ
     if rows >= columns:
         upper = inner.triu()
-        found = Q @ (upper + upper.triu(1).mT)
+        found = Q @ (upper.triu(1) + upper.triu(1).mH + _diagonal(upper, "real"))
         found = found if gQ is None else found + gQ
-        return solve_triangular(R.mT, found, upper=False, left=False)
-    skew = (inner.mT - inner).tril(-1)
-    found = solve_triangular(R[..., :rows].mT, Q @ skew, upper=False, left=False)
+        return solve_triangular(R.mH, found, upper=False, left=False)
+    skew = (inner.mH - inner).tril(-1)
+    if inner.is_complex():  # R has a real diagonal, so the phases of Q's columns are defined
+        skew = skew - 1j * _diagonal(inner, "imag")
+    found = solve_triangular(R[..., :rows].mH, Q @ skew, upper=False, left=False)
     found = cat([found, found.new_zeros(*found.shape[:-1], columns - rows)], -1)
     return found if gR is None else found + Q @ gR
 

@@ -211,25 +211,28 @@ def _svd_grad(grads, U, S, Vh):
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
     gaps = (row - column) * (row + column)
     weights = _off_diagonal(1 / (gaps + _unit(gaps)))
-    inner = 0
+    inner, turns = 0, S.new_zeros(())
     if gU is not None:
         gU = gU[..., :n]
-        skew = U.mT @ gU
-        inner = (skew - skew.mT) * weights * row
+        skew = U.mH @ gU
+        inner, turns = (skew - skew.mH) * weights * row, turns + skew
+        if skew.is_complex():
+            inner = inner + (1j * skew.diagonal(0, -2, -1).imag / S).diag_embed()
     if gVh is not None:
         gVh = gVh[..., :n, :]
-        skew = Vh @ gVh.mT
-        inner = inner + (skew - skew.mT) * weights * column
+        skew = Vh @ gVh.mH
+        inner, turns = inner + (skew - skew.mH) * weights * column, turns + skew
+    _check_phases(turns)
     if g is not None:
         inner = inner + g.diag_embed()
     found = U @ inner
     if gU is not None and rows > n:
         left = gU / row
-        found = found + left - U @ (U.mT @ left)
+        found = found + left - U @ (U.mH @ left)
     found = found @ Vh
     if gVh is not None and columns > n:
         right = gVh / column
-        found = found + U @ (right - right @ Vh.mT @ Vh)
+        found = found + U @ (right - right @ Vh.mH @ Vh)
     return found
 
 

@@ -138,11 +138,11 @@ def _cholesky(A):
 
 
 def _cholesky_grad(g, L):
-    inner = (L.mT @ g).tril()
+    inner = (L.mH @ g).tril()
     inner = inner - inner.diagonal(dim1=-2, dim2=-1).diag_embed() * 0.5
-    found = substitute(L.mT, inner, True)
-    found = substitute(L.mT, found.mT, True).mT
-    return (found + found.mT) * 0.5
+    found = substitute(L.mH, inner, True)
+    found = substitute(L.mH, found.mH, True).mH
+    return (found + found.mH) * 0.5
 
 
 def _cholesky_launches(call: Call) -> list[Launch] | None:
@@ -212,8 +212,8 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
 
 
 def _of_factor(g, L, upper, out):
-    common = _from_factor(g, L, upper) @ out.mT
-    common = common + common.mT
+    common = _from_factor(g, L, upper) @ out.mH
+    common = common + common.mH
     return -(L @ common if upper else common @ L)
 
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import nan, prod
+from math import nan, prod, sqrt
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ...tensors.dtypes import DType
 from ...tensors.shape import index, sizes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..elementwise.complex import view_as_complex
 from ..shape.creation import options_of
 from .generator import Generator, chosen, words
 
@@ -107,9 +108,20 @@ def _draw(
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
-def _floating(name: str, d: DType | None) -> None:
-    if d is not None and not element_type(d).is_floating_point:
+def _real(name: str, d: DType | None) -> DType:
+    """The dtype of the numbers to draw: of complex ones that of their parts."""
+    d = dt.get_default_dtype() if d is None else element_type(d)
+    if d.is_complex:
+        return dt.float32 if d is dt.complex64 else dt.float64
+    if not d.is_floating_point:
         raise DTypeError(f"{name}: dtype must be floating point, not {d}. Use randint for integers.")
+    return d
+
+
+def _complex(draw: Callable, size, scale: float, requires_grad: bool, **options) -> Tensor:
+    """Complex numbers whose parts follow each other in the stream."""
+    out = view_as_complex(draw(*sizes(size), 2, **options) * scale)
+    return out.requires_grad_() if requires_grad else out
 
 
 @function(aten=("rand.default", "rand.generator"))
@@ -120,9 +132,12 @@ def rand(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform random numbers in [0, 1), 24 bits each; the same on every device."""
-    _floating("rand", dtype)
-    return _draw(uniform_block, size, dtype, device, generator, requires_grad)
+    """Uniform random numbers in [0, 1), 24 bits each; the same on every device; both parts of
+    complex ones."""
+    drawn = _real("rand", dtype)
+    if dtype is not None and dtype.is_complex:
+        return _complex(rand, size, 1.0, requires_grad, dtype=drawn, device=device, generator=generator)
+    return _draw(uniform_block, size, drawn, device, generator, requires_grad)
 
 
 @function(aten=("randn.default", "randn.generator"))
@@ -133,9 +148,14 @@ def randn(
     generator: Generator | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Standard normal random numbers; equal on every device within 1e-5."""
-    _floating("randn", dtype)
-    return _draw(normal_block, size, dtype, device, generator, requires_grad)
+    """Standard normal random numbers; equal on every device within 1e-5. The parts of complex ones have the
+    variance 1/2 each."""
+    drawn = _real("randn", dtype)
+    if dtype is not None and dtype.is_complex:
+        return _complex(
+            randn, size, sqrt(0.5), requires_grad, dtype=drawn, device=device, generator=generator
+        )
+    return _draw(normal_block, size, drawn, device, generator, requires_grad)
 
 
 @function(aten=("randint.low", "randint.low_generator"))
@@ -252,7 +272,9 @@ def normal_(
     mean, std = number(mean, "normal_: mean"), number(std, "normal_: std")
     if not std >= 0:
         raise RangeError(f"normal_: std is {std}; it must not be negative.")
-    return self.copy_(randn(*self._meta.shape, device=self._meta.device, generator=generator) * std + mean)
+    dtype = self.dtype if self.dtype.is_complex else None
+    drawn = randn(*self._meta.shape, dtype=dtype, device=self._meta.device, generator=generator)
+    return self.copy_(drawn * std + mean)
 
 
 @function(exports=None, method=True)
