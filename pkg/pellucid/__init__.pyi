@@ -1254,7 +1254,8 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tens
     exp(input[i]))``."""
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
+    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative. That
+    of complex matrices is complex."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both are not zero."""

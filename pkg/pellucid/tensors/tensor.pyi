@@ -648,7 +648,8 @@ class Tensor(Portable):
         """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
         exp(input[i]))``."""
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
+        """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative. That
+        of complex matrices is complex."""
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Whether both are not zero."""
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:

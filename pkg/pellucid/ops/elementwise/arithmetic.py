@@ -4,6 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+import cmath
 import math
 
 import numpy as np
@@ -123,6 +124,9 @@ mul = binary(
 
 
 def _power_grad_exponent(g, input, exponent, out):
+    if isinstance(input, complex) or (isinstance(input, (int, float)) and out.is_complex()):
+        slope = out * (cmath.log(input) if input else -math.inf)
+        return g * (without(slope, exponent.real >= 0) if input == 0 else slope)
     if isinstance(input, (int, float)):
         slope = out * (math.log(input) if input > 0 else math.nan if input < 0 else -math.inf)
         return g * (without(slope, exponent.real >= 0) if input == 0 else slope)

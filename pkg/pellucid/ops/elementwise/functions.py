@@ -242,7 +242,11 @@ asinh = unary(
     "Inverse hyperbolic sine.",
 )  # fmt: skip
 acosh = unary(
-    "acosh", "acosh_of(input)", np.arccosh, lambda g, input: g * (input * input - 1).rsqrt(),
+    "acosh", "acosh_of(input)", np.arccosh,
+    # Two roots have the branch of the function; of real numbers one says the same.
+    lambda g, input: g * (
+        (input + 1).rsqrt() * (input - 1).rsqrt() if input.is_complex() else (input * input - 1).rsqrt()
+    ),
     "Inverse hyperbolic cosine.", at=1.5,
 )  # fmt: skip
 atanh = unary(

@@ -120,9 +120,9 @@ def _taylor(A: Tensor, root: int) -> Tensor:
 
 
 def _exp_grad(g, A):
-    """The upper right block of ``exp([[Aᵀ, g], [0, Aᵀ]])`` (Mathias 1996)."""
-    n, At = A.shape[-1], A.mT
-    top, bottom = cat([At, g], -1), cat([At.new_zeros(At.shape), At], -1)
+    """The upper right block of ``exp([[Aᴴ, g], [0, Aᴴ]])`` (Mathias 1996)."""
+    n, Ah = A.shape[-1], A.mH
+    top, bottom = cat([Ah, g], -1), cat([Ah.new_zeros(Ah.shape), Ah], -1)
     return _exp(cat([top, bottom], -2))[..., :n, n:]
 
 

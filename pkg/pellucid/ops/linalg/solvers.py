@@ -164,11 +164,11 @@ def _pivots(A: Tensor) -> tuple[Tensor, Tensor, LUFactorEx]:
 
 
 def _det_grad(g, A):
-    """``g det(A) A⁻ᴴ``. Where U has a 0 a tiny number stands for it, which gives the cofactors."""
+    """``g conj(det(A)) A⁻ᴴ``. Where U has a 0 a tiny number stands for it, which gives the cofactors."""
     diagonal, sign, (LU, pivots, _) = _pivots(A)
     raised = where(diagonal == 0, float(np.finfo(A.dtype.numpy).eps), diagonal)
     LU = LU + (raised - diagonal).diag_embed()
-    scale = (g * (raised.prod(-1) * sign)).unsqueeze(-1).unsqueeze(-1)
+    scale = (g * (raised.prod(-1) * sign).conj()).unsqueeze(-1).unsqueeze(-1)
     return lu_solve(LU, pivots, identity(A) * scale, adjoint=True)
 
 
@@ -212,6 +212,16 @@ def _logabsdet(A: Tensor, diagonal: Tensor) -> Tensor:
     return diagonal.abs().log().sum(-1)
 
 
+def _sign_grad(g, A, out):
+    """``i Im(g conj(sign)) A⁻ᴴ``: the angle turns with the imaginary part of the logarithm."""
+    return _log_grad((g * out.conj()).imag * 1j, A)
+
+
+@composed(name="linalg.slogdet", A=_sign_grad)
+def _turning_sign(A: Tensor, diagonal: Tensor, sign: Tensor) -> Tensor:
+    return diagonal.sgn().prod(-1) * sign
+
+
 @function(exports="linalg")
 def slogdet(A: Tensor) -> SignAndLog:
     """The determinant of matrices as its sign and the logarithm of its size, which does not overflow.
@@ -220,7 +230,8 @@ def slogdet(A: Tensor) -> SignAndLog:
         A: (..., n, n).
 
     Returns:
-        (sign, logabsdet): 0 and -inf of a singular matrix.
+        (sign, logabsdet): 0 and -inf of a singular matrix. The sign of complex matrices is a number of
+        length 1, which has a gradient.
 
     Raises:
         ShapeError: matrices that are not square.
@@ -229,11 +240,15 @@ def slogdet(A: Tensor) -> SignAndLog:
     """
     square(A, "A")
     diagonal, sign, _ = _pivots(A.detach())
-    return SignAndLog(diagonal.sgn().prod(-1) * sign, _logabsdet(A, diagonal))
+    turning = _turning_sign(A if A.is_complex() else A.detach(), diagonal, sign)
+    return SignAndLog(turning, _logabsdet(A, diagonal))
 
 
 @function(method=True)
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative."""
+    """The logarithm of the determinant of matrices: -inf where it is 0, NaN where it is negative. That of
+    complex matrices is complex."""
     sign, logabsdet = slogdet(input)
+    if sign.is_complex():
+        return logabsdet + sign.log()
     return where(sign == -1, nan, logabsdet)

@@ -83,7 +83,7 @@ def _eigh_grad(grads, eigenvalues, eigenvectors):
         _check_phases(skew)
         inner = (skew - skew.mH) * 0.5 * _inverse_gaps(eigenvalues)
     if g is not None:
-        inner = inner + g.diag_embed()
+        inner = inner + g.diag_embed().to(V.dtype)
     return V @ inner @ V.mH
 
 
