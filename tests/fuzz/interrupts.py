@@ -61,15 +61,6 @@ def _looks(code: CodeType) -> dict[int, bool]:
     }
 
 
-def _is_held_back(frame: FrameType | None) -> bool:
-    """Whether the native host keeps signals back while it encodes a window."""
-    while frame is not None:
-        if frame.f_code.co_name == "submit" and frame.f_code.co_filename.endswith("device/native.py"):
-            return True
-        frame = frame.f_back
-    return False
-
-
 class Interrupt:
     """One interrupt of a program, or none: then the places where it could come are counted.
 
@@ -103,10 +94,23 @@ class Interrupt:
             sys.settrace(None)
             raise KeyboardInterrupt
 
+    def _is_held_back(self, frame: FrameType | None) -> bool:
+        """Whether the native host keeps signals back while it encodes a window."""
+        while frame is not None:
+            if frame.f_code.co_name == "submit" and frame.f_code.co_filename.endswith("device/native.py"):
+                return True
+            frame = frame.f_back
+        return False
+
     def _enter(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
         is_ours = code.co_filename.startswith(_PACKAGE) or code.co_filename == "<string>"
-        if not is_ours or not code.co_filename.endswith(self.files) or self.where or _is_held_back(frame):
+        if (
+            not is_ours
+            or not code.co_filename.endswith(self.files)
+            or self.where
+            or self._is_held_back(frame)
+        ):
             return None
         if self.functions and code.co_name not in self.functions:
             return None

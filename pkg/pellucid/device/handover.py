@@ -4,9 +4,39 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
+from ..errors import DeviceError
 from .commands import LaunchWords, is_work, length
 from .host import Host
+
+
+class Recognised(Protocol):
+    """What is known of a window before it is rewritten.
+
+    Args:
+        ends: the slots that end in it: those that it makes, the bytes of these, and the others; None where
+            only a search can tell.
+    """
+
+    @property
+    def ends(self) -> tuple[list[int], int, list[int]] | None: ...
+
+
+class Ahead(NamedTuple):
+    """All records of a window, looked at before it is handed over.
+
+    Args:
+        turn: the turn after that.
+        records: the records.
+        window: the same, packed.
+        found: what is known of it.
+    """
+
+    turn: int
+    records: list[int]
+    window: array
+    found: Recognised | None
 
 
 class HandOver:
@@ -23,16 +53,35 @@ class HandOver:
     ):
         self._window, self._commands = window, commands
         self._untold = [*listeners[::-1]]
+        # Whether the host is called. Python may run something else before that returns: a finalizer, the
+        # handler of a signal, or, in 3.11, the repr of one, which `signal` asks for.
+        self.is_given = self._is_done = False
 
     def go_on(self, host: Host, held: bool = False) -> None:
-        """Take the steps that have not been taken."""
+        """Take the steps that have not been taken.
+
+        Raises:
+            DeviceError: they are being taken.
+        """
+        if self._is_done:
+            return
         untold = self._untold
         while untold:
             untold[-1](self._commands)
             # No call stands between these two, so no interrupt does.
             del untold[-1]
+        if self.is_given:
+            raise DeviceError(
+                "device webgpu: a finalizer or the handler of a signal waits for the device or reads a "
+                "tensor while a window is handed over. Note there what is to be done, and do it later."
+            )
         if host.taken is not self._window:
-            host.submit(self._window, held)
+            self.is_given = True
+            try:
+                host.submit(self._window, held)
+            finally:
+                self.is_given = False
+        self._is_done = True
 
 
 def packed(commands: list[int]) -> array:

@@ -5,6 +5,7 @@ A command that fails is left out; the rest runs.
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from array import array
@@ -156,7 +157,20 @@ class NativeWindow:
 
 @contextmanager
 def uninterrupted():
-    """Hold Ctrl-C back: half a window would leave tensors without their values."""
+    """Hold Ctrl-C and Python's collector back: half a window would leave tensors without their values, and a
+    finalizer that reads one would read it too early."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with _interrupted_later():
+            yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+@contextmanager
+def _interrupted_later():
     if threading.current_thread() is not threading.main_thread():
         yield
         return

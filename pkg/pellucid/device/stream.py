@@ -11,11 +11,11 @@ from array import array
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from ..errors import DeviceError, IndexOutOfRange, KernelError, OutOfMemoryError, PellucidError
 from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords, is_work
-from .handover import HandOver, joined, packed, sound
+from .handover import Ahead, HandOver, Recognised, joined, packed, sound
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, Host
 from .read import Read
 from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizers, slots_of
@@ -37,34 +37,6 @@ EMPTY_SLOT = 1
 # words.
 PARTIAL_WORDS = 1024 * 32 * 4
 STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + PARTIAL_WORDS)
-
-
-class Recognised(Protocol):
-    """What is known of a window before it is rewritten.
-
-    Args:
-        ends: the slots that end in it: those that it makes, the bytes of these, and the others; None where
-            only a search can tell.
-    """
-
-    @property
-    def ends(self) -> tuple[list[int], int, list[int]] | None: ...
-
-
-class _Ahead(NamedTuple):
-    """All records of a window, looked at before it is handed over.
-
-    Args:
-        turn: the turn after that.
-        records: the records.
-        window: the same, packed.
-        found: what is known of it.
-    """
-
-    turn: int
-    records: list[int]
-    window: array
-    found: Recognised | None
 
 
 class Stream:
@@ -310,7 +282,7 @@ class Stream:
         with self.lock:
             self._look_through()
 
-    def _look_through(self, is_end: bool = False) -> _Ahead | None:
+    def _look_through(self, is_end: bool = False) -> Ahead | None:
         """The same where the lock is held.
 
         Args:
@@ -346,7 +318,7 @@ class Stream:
             is_done = self._account(turn, count, outside, inside, nbytes)
             if is_done:
                 self._kinds_known = kinds
-        return _Ahead(turn + 1, records, window, found) if is_end and is_done else None
+        return Ahead(turn + 1, records, window, found) if is_end and is_done else None
 
     def _account(
         self, turn: int, count: int, dead: list[int], inside: list[int] | None = None, gone: int = 0
@@ -401,8 +373,8 @@ class Stream:
             self._submit(held)
 
     def _submit(self, held: bool = False) -> None:
-        if self._is_packing:  # by what asks it for a number
-            raise KernelError("device webgpu: a record has a tensor where a number belongs.")
+        if self._is_packing:  # by what asks it for a number, or what Python runs in between
+            raise KernelError("device webgpu: a record has a tensor for a number, or a finalizer reads one.")
         # Python's collector may run finalizers at any time, and these may submit.
         is_outer = not self._is_submitting
         try:
@@ -423,8 +395,10 @@ class Stream:
             # Whoever listens is told of records alone: an interrupt may have left windows among them.
             while self.on_submit and self.ready and is_work(self.words[: self._seen]):
                 place = self.ready[0][0]
-                self._send(place, 0 if is_work(self.words[:place]) else 1)
-            while (self._seen or self.ready) and not self._send(self._seen, len(self.ready), held, ahead):
+                self._send(self.flushes, place, 0 if is_work(self.words[:place]) else 1)
+            while (self._seen or self.ready) and not self._send(
+                self.flushes, self._seen, len(self.ready), held, ahead
+            ):
                 ahead = self._look_through(is_end=True)
             if is_outer:
                 again = dead[freed]
@@ -436,9 +410,13 @@ class Stream:
         finally:
             self._is_submitting = not is_outer
 
-    def _send(self, count: int, waiting: int, held: bool = False, ahead: _Ahead | None = None) -> bool:
+    def _send(
+        self, flushes: int, count: int, waiting: int, held: bool = False, ahead: Ahead | None = None
+    ) -> bool:
         """Hand over so many words, and so many of the windows that are ready; False if something else did."""
-        words, ready, flushes = self.words, self.ready, self.flushes
+        words, ready = self.words, self.ready
+        if self.flushes != flushes:
+            return False
         if waiting or (ahead is not None and ahead.turn != self._turn):
             ahead = None
         records = words[:count] if ahead is None else ahead.records
@@ -477,11 +455,13 @@ class Stream:
 
     def _hand_over(self, held: bool = False) -> None:
         """What is under way goes on to the host."""
-        assert self._under_way is not None
+        under_way = self._under_way
+        if under_way is None:  # something else did
+            return
         try:
-            self._under_way.go_on(self.open(), held)
+            under_way.go_on(self.open(), held)
         except Exception:  # an error, not an interrupt: what can run of it does
-            self._under_way = None
+            self._under_way = under_way if under_way.is_given else None
             raise
         self._under_way = None
 

@@ -66,6 +66,9 @@ on_rewrite: list[Callable[[list[int], FusionPlan | None], None]] = []
 _met: set[bytes] = set()
 _known = PlanCache(_MOST_WORDS)
 _at_once = False
+# Whether plans are looked for or made. What Python runs in between, such as a finalizer, has windows of its
+# own, which run as they are.
+_is_planning = False
 _NONE = array("I")
 
 
@@ -102,6 +105,17 @@ def recognise(words: list[int], window: array) -> Found:
         words: the commands.
         window: the same, packed.
     """
+    global _is_planning
+    if _is_planning:
+        return Found(_NONE, [], window, np.empty(0, np.uint32), None, None)
+    _is_planning = True
+    try:
+        return _recognise(words, window)
+    finally:
+        _is_planning = False
+
+
+def _recognise(words: list[int], window: array) -> Found:
     first = first_work(words)
     begin, words, window = (
         (window[:first], words[first:], window[first:]) if first else (_NONE, words, window)
@@ -124,7 +138,18 @@ def rewrite(words: list[int], window: array, found: Found | None = None) -> arra
         window: the same, packed.
         found: what is known of it, if somebody has asked.
     """
-    begin, commands, window, given, known, _ = recognise(words, window) if found is None else found
+    global _is_planning
+    if _is_planning:
+        return window
+    _is_planning = True
+    try:
+        return _rewrite(words, window, found)
+    finally:
+        _is_planning = False
+
+
+def _rewrite(words: list[int], window: array, found: Found | None) -> array:
+    begin, commands, window, given, known, _ = _recognise(words, window) if found is None else found
     plan = None
     if commands:
         plan = _plan_for(commands, given, known)
