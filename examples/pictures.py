@@ -298,7 +298,7 @@ async def follow(
 
 def show(main: Callable[..., Iterable[Any]]) -> None:
     """Run an example as a program: its arguments are options, losses are printed, pictures written beside."""
-    parser = argparse.ArgumentParser(description=inspect.getmodule(main).__doc__)  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=sys.modules[main.__module__].__doc__)
     for name, parameter in inspect.signature(main).parameters.items():
         default = parameter.default
         parser.add_argument(f"--{name}", type=type(default), default=default, help=f"default: {default}")

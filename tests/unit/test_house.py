@@ -8,7 +8,7 @@ LONGEST = 400
 # Files that are longer, and how long they may be. A file that shrinks below takes its row with it.
 LONGER = {
     "device/native.py": 455,
-    "device/stream.py": 703,
+    "device/stream.py": 704,
     "op/fusion/groups.py": 426,
     "op/symbols.py": 547,
     "ops/quant/products.py": 435,

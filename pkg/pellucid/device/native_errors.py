@@ -31,6 +31,6 @@ def typed(method):
 
 
 def refused(error: Exception) -> DeviceError:
-    """What is raised for it."""
+    """The error that is raised for one of wgpu."""
     text = failure_text(error)
     return DeviceError(f"device webgpu: {text}{f'. {AFTER_LOSS}' if text.startswith('lost') else ''}")

@@ -461,6 +461,7 @@ class Stream:
         try:
             under_way.go_on(self.open(), held)
         except Exception:  # an error, not an interrupt: what can run of it does
+            # Refused, since it is being handed over, it stays on its way.
             self._under_way = under_way if under_way.is_given else None
             raise
         self._under_way = None
