@@ -89,6 +89,13 @@ export function note({ title, text, list, after, said, trace, button }) {
   document.getElementById("notes").append(box);
 }
 
+/** A note that the worker is gone, with `start` on a button; `text` says what has to be done again. */
+export function stopped(error, text, start) {
+  const button = make("button", { type: "button" }, "Start again");
+  button.addEventListener("click", start);
+  note({ title: "Python has stopped", said: error.message, text, button });
+}
+
 /** Explain an exception of Python's by its class; what the library says is already a sentence for people. */
 export function explain(error, advice) {
   const mark = error.message.lastIndexOf(`${error.type}: `);

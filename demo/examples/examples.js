@@ -18,7 +18,7 @@ import {
 import { boot } from "../../web/boot.js";
 import { TrainingPlots } from "../../web/training_plot.js";
 import { make } from "../../web/views/parts.js";
-import { describe, explain, missingInWorker, missingOnPage, note } from "../support.js";
+import { describe, explain, missingInWorker, missingOnPage, note, stopped } from "../support.js";
 import { ADVICE } from "./advice.js";
 
 const PROGRAMS = new URL("../../examples/", import.meta.url);
@@ -177,9 +177,7 @@ async function start() {
 function crashed(error) {
   python?.terminate();
   python = null;
-  const again = make("button", { type: "button" }, "Start again");
-  again.addEventListener("click", start);
-  note({ title: "Python has stopped", said: error.message, text: "It may have run out of memory. Start it again.", button: again });
+  stopped(error, "It may have run out of memory. Start it again.", start);
   show("crashed", "Python has stopped.");
 }
 

@@ -5,7 +5,7 @@ import heatMap from "../../web/views/heat_map.js";
 import { Model, show as draw } from "../../web/views/model.js";
 import { between, colours, make, percent, short } from "../../web/views/parts.js";
 import rankLines from "../../web/views/rank_lines.js";
-import { describe, explain, give, missingInWorker, missingOnPage, note, tabs } from "../support.js";
+import { describe, explain, give, missingInWorker, missingOnPage, note, stopped, tabs } from "../support.js";
 import { ADVICE } from "./advice.js";
 import plane from "./plane.js";
 import volume from "./volume.js";
@@ -74,9 +74,7 @@ async function start() {
 function crashed(error) {
   python?.terminate();
   python = null;
-  const again = make("button", { type: "button" }, "Start again");
-  again.addEventListener("click", start);
-  note({ title: "Python has stopped", said: error.message, text: "It may have run out of memory. Start it again; the network begins anew.", button: again });
+  stopped(error, "It may have run out of memory. Start it again; the network begins anew.", start);
   show("crashed", "Python has stopped.");
 }
 

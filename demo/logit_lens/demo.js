@@ -3,7 +3,7 @@
 import { boot } from "../../web/boot.js";
 import { Explore } from "./explore.js";
 import { Models } from "./models.js";
-import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note } from "../support.js";
+import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
 import { ADVICE } from "./advice.js";
 import { LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
@@ -84,10 +84,7 @@ async function start() {
 function crashed(error) {
   python?.terminate();
   python = model = null;
-  const again = make("button", { type: "button" }, "Start again");
-  again.addEventListener("click", start);
-  const text = "It may have run out of memory. Start it again; the model must then be loaded again too.";
-  note({ title: "Python has stopped", said: error.message, text, button: again });
+  stopped(error, "It may have run out of memory. Start it again; the model must then be loaded again too.", start);
   show("crashed", "Python has stopped.");
 }
 
