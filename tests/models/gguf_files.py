@@ -14,9 +14,10 @@ from quant.samples import tame_blocks
 
 # What a GGUF calls models whose name differs.
 KINDS = {
-    "cohere": "command-r", "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
+    "cohere": "command-r", "deepseek_v2": "deepseek2",
+    "gemma3_text": "gemma3", "gpt_bigcode": "starcoder", "gpt_neox": "gptneox",
     "gpt_oss": "gpt-oss",
-    "mistral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
+    "mistral": "llama", "mixtral": "llama", "phi": "phi2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe",
     "qwen3_5_text": "qwen35", "qwen3_next": "qwen3next",
 }  # fmt: skip
 # Keys of a GGUF by those of a configuration of transformers.
@@ -27,7 +28,8 @@ KEYS = {
     "attn_logit_softcapping": "attn_logit_softcapping", "logits_scaling": "logit_scale",
     "final_logit_softcapping": "final_logit_softcapping", "attention_multiplier": "attention_scale",
     "moe_intermediate_size": "expert_feed_forward_length", "num_experts_per_tok": "expert_used_count",
-    "num_experts": "expert_count", "embedding_multiplier": "embedding_scale",
+    "num_experts": "expert_count", "num_local_experts": "expert_count",
+    "embedding_multiplier": "embedding_scale",
     "shared_expert_intermediate_size": "expert_shared_feed_forward_length",
     "residual_multiplier": "residual_scale",
 }  # fmt: skip
@@ -64,6 +66,8 @@ def parameters(model: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{stem.replace('gate', 'up')}.{ending}", p[:, 1::2].contiguous()
         elif "in_proj_qkvz" in path:
             yield from value_gates(model, path, p)
+        elif path.endswith("kv_b_proj.weight"):
+            yield from latent_keys(model, path, p)
         elif path.endswith("experts.gate_up_proj"):
             for name, part in zip(("gate_proj", "up_proj"), p.chunk(2, 1), strict=True):
                 yield f"{path.removesuffix('gate_up_proj')}{name}.weight", part
@@ -82,6 +86,15 @@ def value_gates(model: Any, path: str, p: torch.Tensor) -> Iterator[tuple[str, A
     *first, gates = p.reshape(c.linear_num_key_heads, sum(columns), -1).split(columns, 1)
     yield path.replace("_qkvz", "_qkv"), torch.cat([part.flatten(0, 1) for part in first])
     yield path.replace("_qkvz", "_z"), gates.flatten(0, 1)
+
+
+def latent_keys(model: Any, path: str, p: torch.Tensor) -> Iterator[tuple[str, Any]]:
+    """Keys of a latent, transposed for each head, and its values."""
+    c = model.config
+    heads = p.view(c.num_attention_heads, -1, c.kv_lora_rank)
+    keys, values = heads.split([c.qk_nope_head_dim, c.v_head_dim], 1)
+    yield path.replace("kv_b_proj", "k_b_proj"), keys.transpose(1, 2).contiguous()
+    yield path.replace("kv_b_proj", "v_b_proj"), values
 
 
 def architecture(model: Any) -> str:
@@ -103,6 +116,8 @@ def key_heads(config: Any) -> Any:
         return [config.num_key_value_heads if kind != "conv" else 0 for kind in config.layer_types]
     if not hasattr(config, "num_attention_heads"):
         return 0
+    if config.model_type == "deepseek_v2":
+        return 1
     if config.model_type == "falcon":
         return config.num_kv_heads if config.new_decoder_architecture else 1
     return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
@@ -190,6 +205,26 @@ def add_recurrence(writer: gguf.GGUFWriter, config: Any) -> None:
         writer.add_full_attention_interval(config.layer_types.index("full_attention") + 1)
 
 
+def add_latent(writer: gguf.GGUFWriter, config: Any) -> None:
+    """Keys of DeepSeek-V2."""
+    if config.q_lora_rank is not None:
+        writer.add_q_lora_rank(config.q_lora_rank)
+    writer.add_kv_lora_rank(config.kv_lora_rank)
+    writer.add_key_length(config.kv_lora_rank + config.qk_rope_head_dim)
+    writer.add_value_length(config.kv_lora_rank)
+    writer.add_key_length_mla(config.qk_nope_head_dim + config.qk_rope_head_dim)
+    writer.add_value_length_mla(config.v_head_dim)
+    writer.add_rope_dimension_count(config.qk_rope_head_dim)
+    writer.add_leading_dense_block_count(config.first_k_dense_replace)
+    writer.add_expert_shared_count(config.n_shared_experts)
+    writer.add_expert_weights_scale(config.routed_scaling_factor)
+    writer.add_expert_weights_norm(False)
+    writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SOFTMAX)
+    if config.topk_method != "greedy":
+        writer.add_expert_group_count(config.n_group)
+        writer.add_expert_group_used_count(config.topk_group)
+
+
 def written(
     model: Any,
     path: Path,
@@ -213,8 +248,15 @@ def written(
     if config.model_type == "gpt_oss":
         writer.add_expert_feed_forward_length(config.intermediate_size)
     add_recurrence(writer, config)
+    if config.model_type == "deepseek_v2":
+        add_latent(writer, config)
+    if config.model_type == "gptj":
+        writer.add_rope_dimension_count(config.rotary_dim)
     for key, name in KEYS.items():
-        value = None if config.model_type in ("mamba", "mamba2") else getattr(config, key, None)
+        passed = config.model_type in ("mamba", "mamba2") or (
+            name == "key_length" and hasattr(config, "kv_lora_rank")
+        )
+        value = None if passed else getattr(config, key, None)
         if value is not None:
             getattr(writer, f"add_{name}")(value)
     rope = getattr(config, "rope_parameters", None)
@@ -225,8 +267,11 @@ def written(
             writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
             writer.add_rope_scaling_factor(rope["factor"])
             writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+            if share := rope.get("mscale_all_dim"):
+                writer.add_rope_scaling_yarn_log_mul(0.1 * share)
         writer.add_rope_freq_base(rope["rope_theta"])
-        writer.add_rope_dimension_count(int(columns * rope.get("partial_rotary_factor", 1.0)))
+        if config.model_type != "deepseek_v2":
+            writer.add_rope_dimension_count(int(columns * rope.get("partial_rotary_factor", 1.0)))
     writer.add_vocab_size(config.vocab_size)
     writer.add_tokenizer_model("none")
     writer.add_eos_token_id(config.eos_token_id)

@@ -255,7 +255,7 @@ def test_a_state_goes_back_by_one_position(twin, device):
         ("mixtral", {"num_experts_per_tok": 9}, "a token takes 9 experts of 5"),
         ("deepseek_v2", {"num_key_value_heads": 2}, "every head has keys of its own"),
         ("deepseek_v2_groups", {"topk_group": 5}, "experts in 3 groups, of which 5"),
-        ("gpt_neox", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "'dynamic' is not known"),
+        ("gpt_neox", {"rope_parameters": {"rope_type": "ntk", "factor": 2.0}}, "'ntk' is not known"),
         ("opt", {"activation_function": "mish"}, "hidden_act 'mish' is not known"),
     ],
 )

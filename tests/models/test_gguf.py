@@ -57,7 +57,8 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
 
 # The row of an architecture that has another name than its file.
 ROWS = {
-    "command-r": "cohere", "gpt-oss": "gpt_oss", "gptneox": "gpt_neox", "phi2": "phi",
+    "command-r": "cohere", "deepseek2": "deepseek_v2", "llama with experts": "mixtral",
+    "gpt-oss": "gpt_oss", "gptneox": "gpt_neox", "phi2": "phi",
     "qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "qwen35": "qwen3_5", "qwen3next": "qwen3_next",
     "starcoder": "gpt_bigcode",
 }  # fmt: skip
@@ -110,6 +111,46 @@ def test_the_first_files_of_qwen3_next(tmp_path, device, monkeypatch):
         mine = loaded(path, device)
         assert mine.model.layers[0].linear_attn.in_proj_qkvz.weight.shape == (88, 32)
         close(mine(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
+
+
+def test_the_first_files_of_deepseek_v2(tmp_path, device, monkeypatch):
+    """They have the keys and values of a latent in one weight, as folders do."""
+    model, ids = made("deepseek_v2"), some_ids(2, 9)
+    monkeypatch.setattr(gguf_files, "latent_keys", lambda model, path, p: [(path, p)])
+    path = written(model, tmp_path / "tiny.gguf", "f32")
+    with torch.no_grad(), pellucid.no_grad():
+        mine = loaded(path, device)
+        assert mine.model.layers[0].self_attn.kv_b_proj.weight.shape == (40, 16)
+        close(mine(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
+
+
+def test_a_quantized_latent_and_its_positions(tmp_path, device):
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128,
+               "mscale": 0.7, "mscale_all_dim": 0.7}  # fmt: skip
+    sizes = {"kv_lora_rank": 32, "qk_nope_head_dim": 32, "v_head_dim": 32, "moe_intermediate_size": 32,
+             "intermediate_size": 64}  # fmt: skip
+    model, ids = made("deepseek_v2", q_lora_rank=None, rope_scaling=scaling, **sizes), some_ids(2, 9)
+    path = written(model, tmp_path / "tiny.gguf", "q8_0")
+    mine, plain = loaded(path, device), loaded(path, device, dtype=pellucid.float32)
+    assert mine.model.layers[0].self_attn.k_b_proj.weight.dtype.name == "q8_0"
+    with torch.no_grad(), pellucid.no_grad():
+        logits = mine(ours(ids, device)).logits
+        np.testing.assert_allclose(logits.numpy(), plain(ours(ids, device)).logits.numpy(), atol=1e-4)
+        exact = loaded(written(model, tmp_path / "exact.gguf", "f32"), device)
+        close(exact(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
+        mine.save_gguf(tmp_path / "again.gguf", format="float32")
+        again = loaded(tmp_path / "again.gguf", device)(ours(ids, device)).logits
+        np.testing.assert_allclose(again.numpy(), logits.numpy(), atol=1e-4)
+
+
+def test_experts_of_deepseek_v3_are_refused(tmp_path):
+    path = written(made("deepseek_v2"), tmp_path / "tiny.gguf", "f32")
+    key = b"deepseek2.expert_gating_func\x04\0\0\0"
+    data = path.read_bytes()
+    assert key + b"\1" in data
+    path.write_bytes(data.replace(key + b"\1", key + b"\2"))
+    with pytest.raises(FormatError, match=r"expert_gating_func is 2 .* DeepSeek-V3"):
+        loaded(path, "cpu")
 
 
 def test_experts_stay_quantized(tmp_path, device):

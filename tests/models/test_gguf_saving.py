@@ -231,7 +231,7 @@ REFUSED = {
     "qwen3_next": "is_sparse",
     "smollm3": "turning",
 } | dict.fromkeys(
-    ("gptj", "deepseek_v2", "deepseek_v2_groups", "mixtral", "opt", "opt_projected"),
+    ("opt", "opt_projected"),
     "llama.cpp has no file for",
 )
 

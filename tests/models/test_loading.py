@@ -86,8 +86,8 @@ def refuse(folder, device: str, error: type[Exception] | tuple, words: str | Non
         ({"rms_norm_eps": None, "rope_theta": "big"}, "rope_theta is 'big'; it must be a number"),
         ({"tie_word_embeddings": 1}, "tie_word_embeddings is 1; it must be a bool"),
         (
-            {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}},
-            "rope_scaling of type 'dynamic' is not known",
+            {"rope_parameters": {"rope_type": "ntk", "factor": 2.0}},
+            "rope_scaling of type 'ntk' is not known",
         ),
         ({"rope_scaling": {"type": "linear"}}, "factor of rope_scaling is None"),
         ({"rope_scaling": [1]}, r"rope_scaling is \[1\]; it must be an object"),

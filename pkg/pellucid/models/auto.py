@@ -192,7 +192,7 @@ def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Co
     folder.checkpoint.close()
     kind, value = "model_types", (folder.config or {}).get("model_type")
     if folder.checkpoint.format == "gguf":
-        kind, value = "gguf_architectures", folder.checkpoint.metadata.get("general.architecture")
+        kind, value = "gguf_architectures", gguf.kind(folder.checkpoint)
     autos = [auto for auto, registry in REGISTRIES.items() if str(value) in getattr(registry, kind)]
     config = _known(autos[0] if autos else "AutoModelForCausalLM", kind, value, folder.name).config_class
     if kind == "gguf_architectures":
@@ -260,8 +260,7 @@ def _from_folder(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
 
 def _from_gguf(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
     checkpoint = folder.checkpoint
-    kind = checkpoint.metadata.get("general.architecture")
-    architecture = _known(auto, "gguf_architectures", kind, folder.name)
+    architecture = _known(auto, "gguf_architectures", gguf.kind(checkpoint), folder.name)
     model = _build(architecture, architecture.config_class.from_gguf(checkpoint), folder)
     yield from gguf.read_factors(model, checkpoint)
     eos = {"eos_token_id": checkpoint.metadata.get("tokenizer.ggml.eos_token_id")}

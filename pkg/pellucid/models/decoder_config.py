@@ -13,7 +13,7 @@ from ..nn.modules.norm import LayerNorm, RMSNorm
 from ..weights.checkpoint import Checkpoint
 from ..weights.fields import FLAG, Field, check, listed, number, one_of, shown, text, whole
 from .config import Config
-from .rotary import SCALING, RotaryEmbedding
+from .rotary import SCALING, RotaryEmbedding, completed, kind_of
 
 _MOST_COLUMNS = 4096  # of a head
 # Groups of fields. Bounds are far above what there is, and small enough that a model's own numbers never make
@@ -162,6 +162,8 @@ class DecoderConfig(Config):
     def turned(self) -> int:
         """Columns of a head that are turned by their positions."""
         parameters = self.rope_parameters or {}
+        if kind_of(parameters) == "proportional":  # all are, some by an angle of zero
+            return self.columns
         return int(self.columns * parameters.get("partial_rotary_factor", self.partial_rotary_factor))
 
     @property
@@ -222,16 +224,16 @@ class DecoderConfig(Config):
         Older files have rope_theta and rope_scaling, newer ones rope_parameters.
         """
         parameters = dict(self.rope_parameters or {})
-        if "partial_rotary_factor" in self.table:
+        if "partial_rotary_factor" in self.table and kind_of(parameters) != "proportional":
             parameters.pop("partial_rotary_factor", None)
         base = parameters.get("rope_theta", self.rope_theta)
         return self.turned_by(base, self.rope_scaling or parameters or None)
 
     def turned_by(self, base: float, scaling: dict[str, Any] | None) -> RotaryEmbedding:
         """The rotary embedding of a base and a scaling."""
-        return RotaryEmbedding(
-            self.turned, self.max_position_embeddings, base, scaling, self.rope_interleaved
-        )
+        original = getattr(self, "original_max_position_embeddings", None)
+        known = completed(scaling, self.max_position_embeddings, original)
+        return RotaryEmbedding(self.turned, self.max_position_embeddings, base, known, self.rope_interleaved)
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,7 @@ def _gguf_rotary(config: DecoderConfig, checkpoint: Checkpoint) -> dict[str, Any
     check(checkpoint.name, metadata, _ROPE_KEYS, prefix=prefix)
     heads, columns = config.num_attention_heads, config.columns
     turned = metadata.get(f"{prefix}rope.dimension_count") or columns
-    in_part = "partial_rotary_factor" in config.table
+    in_part = "partial_rotary_factor" in config.table or turned == config.turned
     if turned > columns or (turned != columns and not in_part):
         raise FormatError(
             f"{checkpoint.name}: {prefix}rope.dimension_count is {turned} for {heads} heads of {columns} "

@@ -1,31 +1,43 @@
 """DeepSeek-V2: keys and values from a narrow latent (MLA), experts beside some that every token takes.
 
 DeepSeek-AI 2024, "DeepSeek-V2". Attribute paths are the tensor names of its checkpoints, without the number
-of an expert. The cache holds keys and values of the heads, not the latent. Files whose scores are scaled
-with their positions (mscale_all_dim) or whose shares are normed (norm_topk_prob) are refused.
+of an expert. The cache holds keys and values of the heads, not the latent. Files whose shares are normed
+(norm_topk_prob) are refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..errors import FormatError
+from ..nn import functional as F
+from ..nn.modules.module import Module
 from ..nn.modules.norm import RMSNorm
+from ..nn.parameter import Parameter
 from ..ops.elementwise.comparison import where
 from ..ops.index.sort import topk
+from ..ops.matmul.dense import matmul
 from ..ops.norm.softmax import softmax
-from ..ops.shape.creation import arange
+from ..ops.shape.creation import arange, empty
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, number, one_of, whole
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import FLAG, Field, check, number, one_of, whole
 from .attend import Attend
 from .decoder import Attention, Decoder, FeedForward, add_linear, part
 from .decoder_config import DecoderConfig
 from .experts import Experts, Router, SparseCausalLM, SparseDecoderLayer, check_experts
+from .rotary import kind_of, yarn_scale
 
 _COUNT = whole(1, 65536)
+# Keys of a GGUF that are no field.
+_GGUF = {
+    "attention.key_length": _COUNT, "attention.value_length": _COUNT, "attention.key_length_mla": _COUNT,
+    "attention.value_length_mla": _COUNT, "expert_gating_func": whole(0, 100), "expert_weights_norm": FLAG,
+    "rope.scaling.yarn_log_multiplier": number(0, 1e3),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -40,8 +52,26 @@ class DeepseekV2Config(DecoderConfig):
         "num_experts_per_tok": _COUNT, "n_shared_experts": whole(0, 1024),
         "moe_intermediate_size": whole(1, 1 << 24), "first_k_dense_replace": whole(0, 4096),
         "routed_scaling_factor": number(0, 1e6, above=True), "n_group": _COUNT,
-        "topk_group": _COUNT, "topk_method": one_of("greedy", "group_limited_greedy"),
+        "topk_group": _COUNT, "keys_apart": FLAG, "topk_method": one_of("greedy", "group_limited_greedy"),
     }  # fmt: skip
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **DecoderConfig.gguf_keys,
+        "kv_lora_rank": "attention.kv_lora_rank",
+        "qk_rope_head_dim": "rope.dimension_count",
+        "num_experts": "expert_count",
+        "num_experts_per_tok": "expert_used_count",
+        "moe_intermediate_size": "expert_feed_forward_length",
+    }
+    gguf_optional: ClassVar[Mapping[str, str]] = {
+        "q_lora_rank": "attention.q_lora_rank",
+        "rope_theta": "rope.freq_base",
+        "n_shared_experts": "expert_shared_count",
+        "first_k_dense_replace": "leading_dense_block_count",
+        "routed_scaling_factor": "expert_weights_scale",
+        "n_group": "expert_group_count",
+        "topk_group": "expert_group_used_count",
+    }
+    gguf_settings: ClassVar[Mapping[str, Any]] = {"keys_apart": True}
     renamed: ClassVar[Mapping[str, str]] = {
         "n_routed_experts": "num_experts",
         "num_local_experts": "num_experts",
@@ -64,6 +94,55 @@ class DeepseekV2Config(DecoderConfig):
     n_group: int | None = None
     topk_group: int | None = None
     topk_method: str = "greedy"
+    keys_apart: bool = False
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        metadata = checkpoint.metadata
+        check(checkpoint.name, metadata, _GGUF, prefix=prefix)
+        gate, normed = (metadata.get(prefix + key) for key in ("expert_gating_func", "expert_weights_norm"))
+        if normed or gate not in (None, 1):
+            raise FormatError(
+                f"{checkpoint.name}: {prefix}expert_gating_func is {gate} and {prefix}expert_weights_norm "
+                f"{normed}. Experts of DeepSeek-V3 are shared otherwise; DeepSeek-V2 and its Lite are read."
+            )
+        # Files whose cache may hold the latent say the heads' columns by keys of their own.
+        key, value = (
+            metadata.get(f"{prefix}attention.{kind}_length_mla")
+            or metadata.get(f"{prefix}attention.{kind}_length")
+            for kind in ("key", "value")
+        )
+        if key is None or value is None:
+            raise FormatError(
+                f"{checkpoint.name}: {prefix}attention.key_length or value_length is missing; they say how "
+                "many columns heads have. The file is damaged."
+            )
+        in_groups = (metadata.get(f"{prefix}expert_group_count") or 1) > 1
+        return {
+            "qk_nope_head_dim": key - metadata[f"{prefix}rope.dimension_count"],
+            "v_head_dim": value,
+            "topk_method": "group_limited_greedy" if in_groups else "greedy",
+        }
+
+    @classmethod
+    def from_gguf(cls, checkpoint: Checkpoint) -> Self:
+        config, prefix = super().from_gguf(checkpoint), f"{checkpoint.metadata['general.architecture']}."
+        share = 10 * (checkpoint.metadata.get(f"{prefix}rope.scaling.yarn_log_multiplier") or 0)
+        scaling = config.rope_scaling and {**config.rope_scaling, "mscale": share, "mscale_all_dim": share}
+        # The first files have both in one weight, as folders do.
+        apart = "blk.0.attn_kv_b.weight" not in checkpoint
+        return replace(config, num_key_value_heads=None, rope_scaling=scaling, keys_apart=apart)
+
+    def to_gguf(self) -> dict[str, Any]:
+        keys = super().to_gguf() | {"expert_weights_norm": False, "expert_gating_func": 1}
+        shared = {"key": self.kv_lora_rank + self.turned, "value": self.kv_lora_rank}
+        own = {"key": self.columns, "value": self.v_head_dim}
+        keys |= {f"attention.{kind}_length": count for kind, count in shared.items()}
+        keys |= {f"attention.{kind}_length_mla": count for kind, count in own.items()}
+        keys["attention.head_count_kv"] = 1
+        if self.topk_method == "greedy":
+            keys = {key: value for key, value in keys.items() if not key.startswith("expert_group")}
+        return keys
 
     @classmethod
     def from_dict(cls, keys: Mapping[str, Any]):
@@ -100,9 +179,39 @@ class DeepseekV2Config(DecoderConfig):
     def value_columns(self) -> int:
         return self.v_head_dim
 
+    @property
+    def scale(self) -> float:
+        """Factor of scores, larger where YaRN spreads positions (``mscale_all_dim``)."""
+        scaling = self.rotary("rotary_emb").scaling
+        share = scaling.get("mscale_all_dim") if kind_of(scaling) == "yarn" else None
+        return self.columns**-0.5 * (yarn_scale(scaling, share) ** 2 if share else 1.0)
+
     def is_sparse(self, layer: int) -> bool:
         """Whether a layer has experts."""
         return layer >= self.first_k_dense_replace
+
+
+class KeysOfLatent(Module):
+    """The keys of each head from the latent, by weights that a GGUF has the other way round.
+
+    Args:
+        heads: how many.
+        rank: columns of the latent.
+        columns: of a head's key.
+
+    Attributes:
+        weight: (heads * rank, columns), those of a head beside each other; float or quantized.
+    """
+
+    def __init__(self, heads: int, rank: int, columns: int):
+        super().__init__()
+        self.heads, self.transposed_parts = heads, heads
+        self.weight = Parameter(empty(heads * rank, columns).normal_(0, 0.02))
+
+    def forward(self, latent: Tensor) -> Tensor:
+        """(batch, time, rank) to (batch, heads, time, columns)."""
+        rows = arange(self.weight.shape[0], device=latent.device).view(self.heads, -1)
+        return matmul(latent.unsqueeze(1), F.embedding(rows, self.weight))
 
 
 class LatentAttention(Attention):
@@ -110,7 +219,7 @@ class LatentAttention(Attention):
 
     def __init__(self, config: DeepseekV2Config, layer: int):
         super().__init__(config, layer)
-        self.attend = Attend(layer, config.columns**-0.5)
+        self.attend = Attend(layer, config.scale)
 
     def add_projections(self, config: DeepseekV2Config) -> None:
         dim, rank, heads, bias = config.hidden_size, config.q_lora_rank, self.heads, config.attention_bias
@@ -125,8 +234,12 @@ class LatentAttention(Attention):
             add_linear(self, config, "q_b_proj", rank, rows, False)
         add_linear(self, config, "kv_a_proj_with_mqa", dim, self.rank + self.turned, bias)
         self.kv_a_layernorm = RMSNorm(self.rank, eps=1e-6)
-        both = self.plain + config.v_head_dim
-        add_linear(self, config, "kv_b_proj", self.rank, heads * both, False)
+        self.keys_apart, values = config.keys_apart, config.v_head_dim
+        if self.keys_apart:
+            self.k_b_proj = KeysOfLatent(heads, self.rank, self.plain)
+            add_linear(self, config, "v_b_proj", self.rank, heads * values, False)
+        else:
+            add_linear(self, config, "kv_b_proj", self.rank, heads * (self.plain + values), False)
         add_linear(self, config, "o_proj", heads * config.v_head_dim, dim, bias)
 
     def forward(self, x: Tensor, rotary: Any, cache: Any = None, mask: Tensor | None = None) -> Tensor:
@@ -138,12 +251,18 @@ class LatentAttention(Attention):
         query = query.view(batch, time, self.heads, -1).transpose(1, 2)
         query = cat([query[..., : self.plain], rotary(query[..., self.plain :], position)], -1)
         latent, turned = part(self, "kv_a_proj_with_mqa", x).split([self.rank, self.turned], -1)
-        both = part(self, "kv_b_proj", self.kv_a_layernorm(latent))
-        both = both.view(batch, time, self.heads, -1).transpose(1, 2)
+        own, value = self.expand(self.kv_a_layernorm(latent))
         shared = rotary(turned.unsqueeze(1), position).expand(-1, self.heads, -1, -1)
-        key = cat([both[..., : self.plain], shared], -1)
-        out = self.attend(query, key, both[..., self.plain :], cache, mask)
+        out = self.attend(query, cat([own, shared], -1), value, cache, mask)
         return part(self, "o_proj", out.transpose(1, 2).reshape(batch, time, -1))
+
+    def expand(self, latent: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys without the turned columns, and values, of the heads: (batch, heads, time, columns) each."""
+        name = "v_b_proj" if self.keys_apart else "kv_b_proj"
+        made = part(self, name, latent).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        if self.keys_apart:
+            return part(self, "k_b_proj", latent), made
+        return made[..., : self.plain], made[..., self.plain :]
 
 
 class DeepseekV2Router(Router):
@@ -209,4 +328,24 @@ class DeepseekV2ForCausalLM(SparseCausalLM):
     config_class = DeepseekV2Config
     model_class = DeepseekV2Model
     model_types = ("deepseek_v2",)
+    gguf_architectures = ("deepseek2",)
+    gguf_names = {
+        f"blk.{{}}.attn_{name}": f"model.layers.{{}}.self_attn.{path}"
+        for name, path in {
+            "q_a": "q_a_proj", "q_a_norm": "q_a_layernorm", "q_b": "q_b_proj",
+            "kv_a_mqa": "kv_a_proj_with_mqa", "kv_a_norm": "kv_a_layernorm", "kv_b": "kv_b_proj",
+            "k_b": "k_b_proj", "v_b": "v_b_proj",
+        }.items()
+    }  # fmt: skip
+    gguf_experts: ClassVar[dict[str, str]] = {
+        name: path.replace("shared_expert.", "shared_experts.")
+        for name, path in SparseCausalLM.gguf_experts.items()
+        if name != "ffn_gate_inp_shexp"
+    }
     points = {"q": None, "k": None}
+
+    def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        heads = self.config.num_attention_heads
+        if path.endswith(("k_b_proj.weight", "v_b_proj.weight")):
+            return heads, shape[0] // heads, shape[1]
+        return super().gguf_shape(path, shape)

@@ -68,6 +68,16 @@ def gguf_name(path: str, names: Mapping[str, str]) -> str | None:
     return f"{known[stem].format(number)}.{kind}" if stem in known else None
 
 
+def kind(checkpoint: Checkpoint) -> Any:
+    """As what a GGUF's model is registered: its architecture, of Llama also whether it has experts.
+
+    Args:
+        checkpoint: a GGUF.
+    """
+    name, count = (checkpoint.metadata.get(k) for k in ("general.architecture", "llama.expert_count"))
+    return f"{name} with experts" if name == "llama" and isinstance(count, int) and count > 0 else name
+
+
 def head(checkpoint: Checkpoint) -> bytes:
     """A GGUF with a checkpoint's keys and no tensor."""
     return struct.pack("<4sIQQ", b"GGUF", 3, 0, len(checkpoint.metadata)) + checkpoint.pairs

@@ -125,6 +125,18 @@ def _gates_of_values(model: Any, change: TensorChange) -> list[TensorChange]:
     ]
 
 
+def _keys_of_latent(model: Any, change: TensorChange) -> list[TensorChange]:
+    """Keys of the latent in one tensor, transposed for each head, and values in another."""
+    if ".kv_b_proj." not in change.path:
+        return [change]
+    c = model.config
+    rows = np.arange(c.num_attention_heads * (c.qk_nope_head_dim + c.v_head_dim))
+    values = rows.reshape(c.num_attention_heads, -1)[:, c.qk_nope_head_dim :]
+    keys = change._replace(parts=c.num_attention_heads, columns=np.arange(c.qk_nope_head_dim))
+    names = [change.path.replace("kv_b_proj", name) for name in ("k_b_proj", "v_b_proj")]
+    return [keys._replace(path=names[0]), change._replace(path=names[1], rows=values.reshape(-1))]
+
+
 def _apart(model: Any, change: TensorChange) -> list[TensorChange]:
     """Gates and ups of experts in two tensors, where one has them in turns."""
     found = _upright(model, change)[0] if ".experts." in change.path else change
@@ -149,6 +161,7 @@ CHANGES: dict[str, Callable[[Any, TensorChange], list[TensorChange]]] = {
     "rates_are_logs": _as_rates,
     "key_heads_in_turn": _in_turn,
     "gates_apart": _apart,
+    "keys_apart": _keys_of_latent,
     "value_gates_apart": _gates_of_values,
 }
 """What is done to each parameter, by setting."""

@@ -26,6 +26,7 @@ from .gguf import FREQUENCIES, gguf_name, paths, reshaped
 from .gguf_changes import CHANGES, TensorChange, changes
 from .gguf_pieces import pieces
 from .loading import check_names
+from .rotary import kind_of
 
 # Matrices that llama.cpp has in float32 alone, by ends of names without .weight.
 _FLOATS = (
@@ -144,7 +145,8 @@ def _shape(value: Tensor, change: TensorChange) -> tuple[int, ...]:
     """The shape of a parameter that was changed, without axes of one element in the middle."""
     shape = tuple(value.shape)
     if change.parts:
-        shape = (shape[1] * change.parts, shape[0] // change.parts)
+        wide = shape[0] // change.parts if change.columns is None else len(change.columns)
+        shape = (shape[1] * change.parts, wide)
     if change.rows is not None and prod(shape) != len(change.rows) * prod(shape[1:]):
         shape = (len(change.rows), *shape[1:]) if len(shape) == 1 or change.parts else _fewer(shape, change)
     return tuple(n for k, n in enumerate(shape) if n != 1 or k in (0, len(shape) - 1))
@@ -184,8 +186,7 @@ def _factors(model: Any) -> np.ndarray | None:
     rotary = getattr(getattr(model, "decoder", None), "rotary_emb", None)
     if rotary is None:
         return None
-    kind = rotary.scaling.get("rope_type") or rotary.scaling.get("type")
-    if kind == "llama3" or (model.origin is not None and model.origin.factors):
+    if kind_of(rotary.scaling) == "llama3" or (model.origin is not None and model.origin.factors):
         return rotary.slowed().astype(np.float32)
     return None
 

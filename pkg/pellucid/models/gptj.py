@@ -24,6 +24,13 @@ class GPTJConfig(LayerNormConfig):
         **LayerNormConfig.table, "rotary_dim": whole(2, 4096), "scale_attn_weights": FLAG,
     }  # fmt: skip
     renamed: ClassVar[Mapping[str, str]] = GPT_KEYS
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        k: v for k, v in LayerNormConfig.gguf_keys.items() if k != "intermediate_size"
+    }
+    gguf_optional: ClassVar[Mapping[str, str]] = {
+        "intermediate_size": "feed_forward_length",
+        "rotary_dim": "rope.dimension_count",
+    }
     names: ClassVar[Names] = Names(
         decoder="transformer", embedding="wte", layers="h", norm="ln_f", attention="attn",
         before_attention="ln_1", before_mlp="", output="out_proj", gate="", up="fc_in", down="fc_out",
@@ -61,3 +68,4 @@ class GPTJForCausalLM(CausalLM):
 
     config_class = GPTJConfig
     model_types = ("gptj",)
+    gguf_architectures = ("gptj",)

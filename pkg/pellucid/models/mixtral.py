@@ -27,6 +27,12 @@ class MixtralConfig(DecoderConfig):
     renamed: ClassVar[Mapping[str, str]] = {"num_local_experts": "num_experts"}
     neutral: ClassVar[Mapping[str, Any]] = {"output_router_logits": False}
     names: ClassVar[Names] = replace(DecoderConfig.names, mlp="block_sparse_moe")
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        **DecoderConfig.gguf_keys,
+        "num_experts": "expert_count",
+        "num_experts_per_tok": "expert_used_count",
+    }
+    gguf_settings: ClassVar[Mapping[str, Any]] = {"rope_interleaved": True}
     expert_names: ClassVar[tuple[str, str, str]] = ("w1", "w3", "w2")
     norm_topk_prob: ClassVar[bool] = True
     shared_columns: ClassVar[int] = 0
@@ -61,3 +67,11 @@ class MixtralForCausalLM(SparseCausalLM):
 
     config_class = MixtralConfig
     model_types = ("mixtral",)
+    gguf_architectures = ("llama with experts",)
+    gguf_like = "llama"
+    gguf_experts: ClassVar[dict[str, str]] = {
+        "ffn_gate_inp": "gate",
+        "ffn_gate_exps": "experts.w1",
+        "ffn_up_exps": "experts.w3",
+        "ffn_down_exps": "experts.w2",
+    }

@@ -29,6 +29,9 @@ def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
             f"generate: {begun + length} positions and {config.max_new_tokens} more are over the model's "
             f"{positions}. Shorten the prompt or max_new_tokens."
         )
+    decoder = getattr(model, "decoder", None)
+    for name in filter(None, {*getattr(decoder, "turnings", ())}):
+        getattr(decoder, name).check_growth(begun + length, end)
     if cache is None:
         return model.new_cache(batch, min(positions, rounded(end + 1)))
     if end > cache.capacity:

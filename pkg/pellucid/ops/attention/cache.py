@@ -148,7 +148,8 @@ def rotary_tables(
     """Tables of ``cos(p * f)`` and ``sin(p * f)``, computed in float64 and rounded once.
 
     Args:
-        inverse_frequencies: (half,) angles in radians per position, a list or numpy array.
+        inverse_frequencies: (half,) angles in radians per position, or (positions, half) with those of each;
+            a list or numpy array.
         positions: rows of the tables.
         factor: factor of both tables (YaRN's attention factor).
         device: where; the default device if not given.
@@ -156,7 +157,7 @@ def rotary_tables(
     Returns:
         Two float32 tensors (positions, half).
     """
-    angles = np.outer(np.arange(positions, dtype=np.float64), np.asarray(inverse_frequencies, np.float64))
+    angles = np.arange(positions, dtype=np.float64)[:, None] * np.asarray(inverse_frequencies, np.float64)
     return tuple(tensor((f(angles) * factor).astype(np.float32), device=device) for f in (np.cos, np.sin))
 
 

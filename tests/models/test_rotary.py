@@ -1,0 +1,110 @@
+"""Rotary positions: every scaling of transformers, and texts that grow past the original positions."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+import pellucid
+from models.tiny import LLAMA3, close, loaded, made, ours, saved, some_ids
+from pellucid.errors import DimensionError, FormatError
+from pellucid.models import AutoConfig
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
+LONG = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.1, 1.3, 2.0],
+    "long_factor": [1.5, 2.5, 4.0, 9.0],
+    "original_max_position_embeddings": 16,
+}
+# Each with what differs from the model of 512 positions.
+SCALINGS = {
+    "linear": {"rope_type": "linear", "factor": 4.0},
+    "dynamic": {"rope_type": "dynamic", "factor": 4.0},
+    "llama3": LLAMA3,
+    "proportional": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "factor": 2.0},
+    "yarn": YARN,
+    "yarn_without_a_length": {"rope_type": "yarn", "factor": 2.0},
+    "yarn_beta": {**YARN, "beta_fast": 8, "beta_slow": 2, "truncate": False},
+    "yarn_attention_factor": {**YARN, "attention_factor": 1.5},
+    "yarn_mscale": {**YARN, "mscale": 0.7, "mscale_all_dim": 1.2},
+    "longrope": LONG,
+    "longrope_factor": {**LONG, "factor": 8.0},
+    "longrope_attention_factor": {**LONG, "attention_factor": 1.25},
+}
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_frequencies_are_those_of_transformers(name):
+    scaling = {"rope_theta": 1e4, **SCALINGS[name]}
+    config = transformers.LlamaConfig(
+        hidden_size=32, num_attention_heads=4, max_position_embeddings=512, rope_parameters=dict(scaling)
+    )
+    kind = scaling["rope_type"]
+    wanted, factor = ROPE_INIT_FUNCTIONS[kind](config)
+    keys = json.loads(config.to_json_string(use_diff=False))
+    mine = pellucid.models.LlamaConfig.from_dict(
+        {"hidden_size": 32, "num_attention_heads": 4, "max_position_embeddings": 512,
+         "rope_parameters": {k: v for k, v in keys["rope_parameters"].items() if k in scaling}}
+    ).rotary("rotary_emb")  # fmt: skip
+    cos, sin = mine.tables(8, "cpu")
+    angles = torch.outer(torch.arange(8).double(), wanted.double())
+    np.testing.assert_allclose(cos[:8].numpy(), (angles.cos() * factor).numpy(), atol=1e-5)
+    np.testing.assert_allclose(sin[:8].numpy(), (angles.sin() * factor).numpy(), atol=1e-5)
+    if kind == "longrope":
+        wanted, _ = ROPE_INIT_FUNCTIONS[kind](config, seq_len=17)
+        cos, _ = mine.tables(17, "cpu", is_long=True)
+        angles = torch.outer(torch.arange(17).double(), wanted.double())
+        np.testing.assert_allclose(cos[:17].numpy(), (angles.cos() * factor).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [5, 16, 17, 30])
+def test_a_text_shorter_or_longer_than_the_original_positions(length, tmp_path, device):
+    theirs = made("phi3", rope_scaling=dict(LONG), original_max_position_embeddings=16)
+    model, ids = loaded(saved(theirs, tmp_path), device), some_ids(1, length)
+    with torch.no_grad():
+        close(model(ours(ids, device)).logits, theirs(torch.tensor(ids)).logits)
+    count = min(6, 17 - length) if length <= 16 else 6
+    wanted = theirs.generate(torch.tensor(ids), max_new_tokens=count, do_sample=False)[0, length:]
+    got = model.generate(ours(ids, device), max_new_tokens=count)
+    assert got[0, length:].tolist() == wanted.tolist()
+
+
+def test_a_text_does_not_grow_past_the_original_positions(tmp_path):
+    theirs = made("phi3", rope_scaling={**LONG, "type": "su"}, original_max_position_embeddings=16)
+    model, ids = loaded(saved(theirs, tmp_path), "cpu"), ours(some_ids(1, 12), "cpu")
+    with pytest.raises(DimensionError, match="past 16 this model turns all positions by other factors"):
+        model.generate(ids, max_new_tokens=6)
+    cache = model.new_cache(1, 32)
+    model(ids, past_key_values=cache)
+    with pytest.raises(DimensionError, match="positions 12 to 23: past 16"):
+        model(ids, past_key_values=cache)
+
+
+def test_deepseek_scales_its_scores(tmp_path, device):
+    scaling = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.707, "beta_fast": 32, "beta_slow": 1}
+    theirs = made("deepseek_v2", rope_scaling=scaling)
+    model, ids = loaded(saved(theirs, tmp_path), device), some_ids(1, 9)
+    assert model.config.scale > 12**-0.5
+    with torch.no_grad():
+        close(model(ours(ids, device)).logits, theirs(torch.tensor(ids)).logits)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "message"),
+    [
+        ({**LONG, "long_factor": [1.0]}, r"long_factor of rope_scaling is \[1.0\]; it must be a list of 4"),
+        ({**LONG, "short_factor": [1.0, 0.0, 1.0, 1.0]}, r"short_factor\[1\] is 0.0; it must be a number"),
+        ({**YARN, "mscale_all_dim": "1"}, "mscale_all_dim is '1'; it must be a number"),
+    ],
+)
+def test_scalings_that_are_damaged(scaling, message, tmp_path):
+    folder = saved(made("phi3"), tmp_path)
+    keys = json.loads((folder / "config.json").read_text())
+    del keys["rope_parameters"]
+    (folder / "config.json").write_text(json.dumps({**keys, "rope_scaling": scaling}))
+    with pytest.raises(FormatError, match=message):
+        AutoConfig.from_pretrained(str(folder)).rotary("rotary_emb")
