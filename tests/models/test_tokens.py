@@ -40,14 +40,8 @@ def test_greedy_text_natively(mount):
 
 @pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.parametrize("way", ["blocking", "awaiting"])
-def test_greedy_text_in_a_page(mount, way):
-    """Several prompts by blocking calls, and one by their twins, which run the same kernels."""
-    prompts, options = {
-        "blocking": ("plain,code", ("--new", "4")),
-        "awaiting": ("unicode", ("--new", "2", "--async")),
-    }[way]
-    agrees(mount, prompts=prompts, arguments=options)
+def test_greedy_text_in_a_page(mount):
+    agrees(mount, prompts="plain,code", arguments=("--new", "4"))
 
 
 def test_the_recorded_prompts_are_clear_enough_to_tell():
