@@ -4,6 +4,7 @@ Written by `scripts/reference`; do not edit.
 """
 
 from builtins import bool as _bool
+from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Sequence
@@ -219,8 +220,8 @@ def addbmm(
     batch1: Tensor,
     batch2: Tensor,
     *,
-    beta: _float = 1,
-    alpha: _float = 1,
+    beta: _float | _complex = 1,
+    alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
@@ -240,15 +241,21 @@ def addmm(
     mat1: Tensor,
     mat2: Tensor,
     *,
-    beta: _float = 1,
-    alpha: _float = 1,
+    beta: _float | _complex = 1,
+    alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
     nor the product where alpha is 0."""
 
 def addmv(
-    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: _float | _complex = 1,
+    alpha: _float | _complex = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
 
@@ -257,8 +264,8 @@ def addr(
     vec1: Tensor,
     vec2: Tensor,
     *,
-    beta: _float = 1,
-    alpha: _float = 1,
+    beta: _float | _complex = 1,
+    alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
@@ -426,8 +433,8 @@ def baddbmm(
     batch1: Tensor,
     batch2: Tensor,
     *,
-    beta: _float = 1,
-    alpha: _float = 1,
+    beta: _float | _complex = 1,
+    alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
@@ -611,7 +618,7 @@ def conj(input: Tensor) -> Tensor:
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The conjugate: the imaginary part negated."""
 
-def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _float = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _float | _complex = 0) -> Tensor:
     """A constant at the ends of the last axes, or fewer elements where negative; see
     `nn.functional.pad`."""
 
@@ -1071,7 +1078,9 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, which share memory with the tensor."""
 
-def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+def index_add(
+    input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1
+) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
     order of n."""
 
@@ -1080,7 +1089,7 @@ def index_copy(
 ) -> Tensor:
     """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
 
-def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
 
 def index_put(input: Tensor, indices, values: Tensor, accumulate: _bool = False) -> Tensor:

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from samples.complex import MORE
 from samples.sample import Sample
 
 NAMES = (
@@ -12,3 +13,5 @@ GROUPS: dict[str, dict[str, list[Sample]]] = {
     name: import_module(f"samples.{name}").SAMPLES for name in NAMES.split()
 }
 SAMPLES: dict[str, list[Sample]] = {name: rows for group in GROUPS.values() for name, rows in group.items()}
+for name, rows in MORE.items():
+    SAMPLES[name] += rows

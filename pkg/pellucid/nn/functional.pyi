@@ -4,6 +4,7 @@ Written by `scripts/reference`; do not edit.
 """
 
 from builtins import bool as _bool
+from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Callable, Sequence
@@ -688,7 +689,9 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
     """1 where the class is the value, else 0, along a new last axis."""
 
-def pad(input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
+def pad(
+    input: Tensor, pad: Sequence[_int], mode: str = "constant", value: _float | _complex | None = None
+) -> Tensor:
     """More elements, or fewer where negative, at the ends of the last axes."""
 
 def pairwise_distance(

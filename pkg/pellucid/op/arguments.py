@@ -78,6 +78,15 @@ def number(value: Any, name: str) -> bool | int | float:
     raise wrong(name, "a number", value)
 
 
+def any_number(value: Any, name: str) -> bool | int | float | complex:
+    """A number, which may be complex; else as `number`."""
+    value = plain(value)
+    meta = getattr(value, "_meta", None)
+    if meta is not None and meta.shape == () and value._node is None:
+        return value.item()
+    return value if type(value) is complex else number(value, name)
+
+
 def boolean(value: Any, name: str) -> bool:
     """True or False, and nothing that is only like them.
 
@@ -139,6 +148,7 @@ READERS: dict[frozenset[str], Reader] = {
     frozenset({"bool"}): boolean,
     frozenset({"float"}): lambda value, name: settled(number(value, name)),
     frozenset({"float", "int"}): lambda value, name: settled(number(value, name)),
+    frozenset({"float", "complex"}): lambda value, name: settled(any_number(value, name)),
     frozenset({"str"}): text,
     frozenset({"tuple[int, ...]"}): integers,
     frozenset({"int", "tuple[int, ...]"}): integer_or_integers,

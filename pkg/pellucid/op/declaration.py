@@ -20,7 +20,7 @@ import numpy as np
 from ..autograd.recorder import recorder
 from ..device.stream import stream
 from ..tensors.shape import index
-from .arguments import number, plain, reader
+from .arguments import any_number, number, plain, reader
 from .call_path import call_path, is_taken
 from .elementwise import Elementwise
 from .plan import VIEW_NAMES
@@ -143,9 +143,9 @@ def op(
                 raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)
             role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")
-            read = {"static": reader(annotation), "dynamic": index, "number": number, "operand": plain}.get(
-                role
-            )
+            scale = any_number if isinstance(kernel, Elementwise) and "c64" in kernel.texts else number
+            readers = {"static": reader(annotation), "dynamic": index, "number": scale, "operand": plain}
+            read = readers.get(role)
             typed = role == "static" and bool({"int", "float", "bool"} & set(annotation.split(" | ")))
             arguments.append(Argument(p.name, role, p.default, p.kind is p.KEYWORD_ONLY, read, typed))
         formulas: Any = grad

@@ -17,7 +17,7 @@ from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.nodes import Node, freed
 from ..errors import DTypeError, GradientError, PellucidError, ShapeError
 from ..tensors import dtypes as dt
-from ..tensors.meta import Meta
+from ..tensors.meta import Meta, meta
 from ..tensors.tensor import Tensor
 from . import slow_path
 from .arguments import named
@@ -265,6 +265,13 @@ class _Part:
 
 
 def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
+    # `as_strided` shows elements around a tensor that is itself a part; these have no gradient in it.
+    reach = [(n - 1) * s for n, s in zip(part.shape, part.strides, strict=True)] if part.numel else []
+    before = max(-offset - sum(min(r, 0) for r in reach), 0)
+    after = max(offset + sum(max(r, 0) for r in reach) + 1 - base.numel, 0) if part.numel else 0
+    if before or after:
+        line = meta((before + base.numel + after,), base.dtype, base.device)
+        return _placed(g, line, part, before + offset).narrow(0, before, base.numel).reshape(base.shape)
     whole = g.new_zeros(base.shape)
     if _may_overlap(part):
         index = whole.new_tensor(_positions(part) + offset, dtype=dt.int64)

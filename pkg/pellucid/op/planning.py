@@ -130,6 +130,9 @@ class Op(Schema):
             return
         assert self.shape is not None
         dtypes, call.compute = self.dtype(call)
+        for a in self.arguments:
+            if a.role == "number" and call.args[a.name] is complex and not call.compute.is_complex:
+                raise DTypeError(f"{a.name} is complex, and {call.compute} holds no complex numbers.")
         shapes = self.shape(call)
         if len(self.outputs) == 1:
             dtypes, shapes = (dtypes,), (shapes,)

@@ -282,7 +282,8 @@ def explained(function: Callable) -> Callable:
 
 # The classes of plain values by their annotations.
 _CLASSES: dict[str, tuple[type, ...]] = {
-    "bool": (bool,), "float": (int, float), "int": (int,), "str": (str,), "Tensor": (Tensor,)
+    "bool": (bool,), "complex": (complex,), "float": (int, float), "int": (int,), "str": (str,),
+    "Tensor": (Tensor,),
 }  # fmt: skip
 
 

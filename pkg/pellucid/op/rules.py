@@ -109,6 +109,12 @@ def float_only(call: Call) -> tuple[DType, DType]:
     return d, d
 
 
+def float_or_complex(call: Call) -> tuple[DType, DType]:
+    """The common type, which must be floating point or complex."""
+    d = _promoted(call)
+    return (d, d) if d.is_complex else float_only(call)
+
+
 def on_cpu(call: Call) -> None:
     """The ``kernel=`` of an op that has none: its tensors are read, the numpy reference runs, and the results
     come back. A kernel's function returns None for what it does not take."""

@@ -8,8 +8,8 @@ from .aliases import name_aliases
 
 # The files of declarations, in the order of docs/reference.md.
 _FILES = {
-    "elementwise": "arithmetic division clamp bitwise comparison functions activations numbers complex gamma "
-    "bessel probability polynomials fake_quantize",
+    "elementwise": "arithmetic division clamp bitwise comparison functions rounding activations numbers "
+    "complex gamma bessel probability polynomials fake_quantize",
     "reduce": "reductions extremum variance order_statistics differences scan running",
     "norm": "softmax normalization channels",
     "matmul": "dense linear contractions einsum",

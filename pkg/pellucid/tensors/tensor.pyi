@@ -5,6 +5,7 @@ Written by `scripts/reference`; do not edit.
 
 import weakref
 from builtins import bool as _bool
+from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
 from collections.abc import Iterator, Sequence
@@ -222,9 +223,13 @@ class Tensor(Portable):
         """Inverse hyperbolic cosine."""
     def add(self, other: Tensor | _float, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """Sum: ``out = input + alpha * other``."""
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """In-place form of `addbmm`: writes the result into this tensor and returns it."""
     def addcdiv(
         self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
@@ -234,18 +239,30 @@ class Tensor(Portable):
         self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1, out: Tensor | None = None
     ) -> Tensor:
         """``out = input + value * tensor1 * tensor2``."""
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addmm(
+        self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
         nor the product where alpha is 0."""
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addmm_(
+        self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """In-place form of `addmm`: writes the result into this tensor and returns it."""
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addmv(
+        self, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addmv_(
+        self, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """In-place form of `addmv`: writes the result into this tensor and returns it."""
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addr(
+        self, vec1: Tensor, vec2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def addr_(
+        self, vec1: Tensor, vec2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """In-place form of `addr`: writes the result into this tensor and returns it."""
     def adjoint(self) -> Tensor:
         """The matrices of the last two axes transposed, and conjugated if complex."""
@@ -312,9 +329,13 @@ class Tensor(Portable):
         """Angle in radians of the point (``other``, ``input``)."""
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def baddbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+    ) -> Tensor:
         """In-place form of `baddbmm`: writes the result into this tensor and returns it."""
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
         """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
@@ -541,18 +562,18 @@ class Tensor(Portable):
         """The lower share of the gamma function of ``input``, up to ``other``."""
     def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The upper share of the gamma function of ``input``, from ``other`` on."""
-    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
         """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
         order of n."""
-    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
         """In-place form of `index_add`: writes the result into this tensor and returns it."""
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """In-place form of `index_copy`: writes the result into this tensor and returns it."""
-    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
         """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
-    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
         """In-place form of `index_fill`: writes the result into this tensor and returns it."""
     def index_put(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""

@@ -4,6 +4,8 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from math import prod
 from typing import Any
@@ -17,9 +19,10 @@ from ...op.declaration import docstring, op
 from ...op.families import formed
 from ...op.kernel.launch import Launch
 from ...op.public import function
+from ...op.schema import OPS
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
-from ..matmul.dense import floats
+from ..matmul.dense import are_complex, by_parts, floats
 from ..reduce.reductions import sum as total
 from .derivatives import convolution, convolution_input, convolution_weight, lengths_of
 from .geometry import (
@@ -86,6 +89,15 @@ def _with_bias(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     return out if bias is None else out + bias.reshape(1, *out.shape[1:3], 1, 1)
 
 
+def _prepared(name: str, whole: Callable, count: int, input, weight, bias, *settings) -> Tensor | None:
+    """What kernels do not convolve: complex numbers, part by part, and integers."""
+    if are_complex(input, weight):
+        convolves = OPS[f"{name}{count}d"].call
+        out = by_parts(lambda x, w: convolves(x, w, None, *settings), input, weight)
+        return out if bias is None else out + bias.reshape(-1, *[1] * count)
+    return whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
+
+
 def _whole(count, input, weight, bias, stride, padding, dilation, groups) -> Tensor | None:
     """The convolution of integers; None of floats."""
     if not are_whole(input, weight, bias):
@@ -139,11 +151,9 @@ def _convolution(count: int) -> dict[str, Any]:
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(input, g, kernel, *settings, groups)
 
-    def of_integers(input, weight, bias, *settings) -> Tensor | None:
-        return _whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
-
     return {
-        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference, "prepare": of_integers,
+        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
+        "prepare": partial(_prepared, "conv", _whole, count),
         "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
     }  # fmt: skip
 
@@ -178,11 +188,9 @@ def _transpose(count: int) -> dict[str, Any]:
         settings = amounts(kernel, stride, padding, dilation)
         return convolution_weight(g, input, kernel, *settings, groups)
 
-    def of_integers(input, weight, bias, *settings) -> Tensor | None:
-        return _whole_spread(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
-
     return {
-        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference, "prepare": of_integers,
+        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
+        "prepare": partial(_prepared, "conv_transpose", _whole_spread, count),
         "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
     }  # fmt: skip
 
@@ -304,15 +312,10 @@ conv3d = _conv(
 
 
 def _spreads(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0,
-    output_padding: int | tuple[int, ...] = 0,
-    groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0, groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
-) -> Tensor: ...
+) -> Tensor: ...  # fmt: skip
 
 
 def _spreads_volumes(
@@ -335,8 +338,7 @@ def _spreads_volumes(
     if input.dim() == 4:
         return conv_transpose3d(input.unsqueeze(0), weight, bias, *settings).squeeze(0)
     kernel = lengths_of(weight, 3)
-    shapes = tuple(input.shape), tuple(weight.shape)
-    image = image_lengths(*shapes, stride, padding, output_padding, dilation)
+    image = image_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, output_padding, dilation)
     strides, pads, apart = amounts(kernel, stride, padding, dilation)
     batch, channels, depth, *plane = input.shape
     planes = input.transpose(1, 2).reshape(batch * depth, channels, *plane)

@@ -17,6 +17,8 @@ from ...op.rules import float_only, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
+from ..elementwise.complex import complex as joined
+from ..elementwise.complex import imag, real
 from ..matmul.dense import floats
 from ..matmul.launch import in_parts
 from .geometry import Lengths
@@ -208,6 +210,13 @@ def unfold_windows(input: Tensor, windows: Windows) -> Tensor:
     """What windows over the last axes meet, (..., taps, *windows); see `nn.functional.unfold`."""
 
 
+def _of_parts(columns, windows) -> Tensor | None:
+    """Complex numbers are folded part by part."""
+    if not columns._meta.dtype.is_complex:
+        return None
+    return joined(*[fold_windows(part.contiguous(), windows) for part in (real(columns), imag(columns))])
+
+
 @op(
     public="fold",
     dtype=float_only,
@@ -215,6 +224,7 @@ def unfold_windows(input: Tensor, windows: Windows) -> Tensor:
     kernel=_fold_launches,
     reference=folded,
     grad={"columns": lambda g, windows: unfold_windows(g, windows)},
+    prepare=_of_parts,
 )
 def fold_windows(columns: Tensor, windows: Windows) -> Tensor:
     """The transpose of `unfold_windows`: of each place what windows have of it, added up."""

@@ -17,7 +17,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import activation, of_one_or_over, unary
 from ...op.public import function
-from ...op.rules import as_input, broadcast, float_only, real
+from ...op.rules import as_input, broadcast, float_only, float_or_complex, real
 from ...tensors.tensor import Tensor
 from .comparison import where
 from .functions import erf_of, stable_sigmoid
@@ -44,8 +44,9 @@ def _silu_grad(g, input):
 
 
 silu = activation(
-    "silu", "silu_of(input)", lambda input: input * stable_sigmoid(input), _silu_grad,
-    "``input * sigmoid(input)``, also called swish.", form=of_one_or_over,
+    "silu", elementwise("silu_of(input)", i32=False, c64="complex_silu(input)"),
+    lambda input: input * stable_sigmoid(input), _silu_grad,
+    "``input * sigmoid(input)``, also called swish.", form=of_one_or_over, dtype=float_or_complex,
 )  # fmt: skip
 
 

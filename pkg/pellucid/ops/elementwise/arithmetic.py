@@ -288,6 +288,7 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
         f"select(end - ({_END} - input) * (1.0 - weight), input + weight * ({_END} - input), "
         "abs(weight) < 0.5)",
         i32=False,
+        c64="input + complex_mul(weight, end - input)",
         wide=("weight",),
     ),
     reference=_lerp,

@@ -1,4 +1,4 @@
-"""Functions of one number, element by element: exponentials, roots, trigonometry, rounding."""
+"""Functions of one number, element by element: exponentials, roots, trigonometry."""
 
 # A declaration has no body.
 # pyright: reportReturnType=false
@@ -12,12 +12,11 @@ from math import sqrt as _root
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...errors import DTypeError, RangeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors, unary
-from ...op.rules import as_input, float_only, floating, ordered, promote, real, refusing
+from ...op.rules import as_input, float_only, float_or_complex, floating, ordered, promote, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 
@@ -67,6 +66,7 @@ sqrt = unary(
 rsqrt = unary(
     "rsqrt", "1.0 / sqrt(input)", lambda input: 1 / np.sqrt(input),
     lambda g, out: g * -0.5 * out * out * out, "``1 / sqrt(input)``.",
+    c64="complex_div(vec2<f32>(1.0, 0.0), complex_sqrt(input))",
 )  # fmt: skip
 
 reciprocal = unary(
@@ -93,11 +93,12 @@ exp = unary(
     "exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.", c64="complex_exp(input)"
 )
 exp2 = unary(
-    "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``."
-)
+    "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``.",
+    c64="complex_exp2(input)",
+)  # fmt: skip
 expm1 = unary(
     "expm1", "expm1_of(input)", np.expm1, lambda g, out: g * (out + 1),
-    "``e ** input - 1``, accurate near zero.",
+    "``e ** input - 1``, accurate near zero.", c64="complex_expm1(input)",
 )  # fmt: skip
 
 log = unary(
@@ -105,15 +106,15 @@ log = unary(
 )
 log2 = unary(
     "log2", "log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453),
-    "Logarithm to base 2.",
+    "Logarithm to base 2.", c64="1.44269504 * complex_log(input)",
 )  # fmt: skip
 log10 = unary(
     "log10", "log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046),
-    "Logarithm to base 10.",
+    "Logarithm to base 10.", c64="0.43429448 * complex_log(input)",
 )  # fmt: skip
 log1p = unary(
     "log1p", "log1p_of(input)", np.log1p, lambda g, input: g / (input + 1),
-    "``log(1 + input)``, accurate near zero.",
+    "``log(1 + input)``, accurate near zero.", c64="complex_log1p(input)",
 )  # fmt: skip
 
 sin = unary(
@@ -125,19 +126,20 @@ cos = unary(
     c64="complex_cos(input)",
 )  # fmt: skip
 tan = unary(
-    "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians."
-)
+    "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians.",
+    c64="complex_tan(input)",
+)  # fmt: skip
 asin = unary(
     "asin", "asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt(),
-    "Angle in radians whose sine is the value.",
+    "Angle in radians whose sine is the value.", c64="complex_asin(input)",
 )  # fmt: skip
 acos = unary(
     "acos", "acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt(),
-    "Angle in radians whose cosine is the value.",
+    "Angle in radians whose cosine is the value.", c64="complex_acos(input)",
 )  # fmt: skip
 atan = unary(
     "atan", "atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1),
-    "Angle in radians whose tangent is the value.",
+    "Angle in radians whose tangent is the value.", c64="complex_atan(input)",
 )  # fmt: skip
 
 
@@ -158,7 +160,7 @@ def _sinc_grad(g, input):
 
 sinc = unary(
     "sinc", f"select(sin_of(input * {pi}) / (input * {pi}), 1.0, input == 0.0)", np.sinc, _sinc_grad,
-    "``sin(pi * input) / (pi * input)``, 1 at 0.",
+    "``sin(pi * input) / (pi * input)``, 1 at 0.", c64="complex_sinc(input)",
 )  # fmt: skip
 
 
@@ -190,19 +192,35 @@ hypot = binary(
 )  # fmt: skip
 
 
-def _sum_of_powers(name: str, reference, power: Callable, sentence: str):
+def log_sum(input, other):
+    """The logarithm of the sum of two exponentials; the imaginary part stays near that of the larger one."""
+    if input.dtype.kind != "c":
+        return np.logaddexp(input, other)
+    high = np.where(input.real < other.real, other, input)
+    low = np.where(input.real < other.real, input, other)
+    near = np.log1p(np.exp(low - high)) + high
+    far = np.where(high.real < 0, high, np.log(np.exp(input) + np.exp(other)))
+    ends = np.isinf(high.real) & (high.real == low.real)
+    return np.where(np.isnan(input) | np.isnan(other), np.nan, np.where(ends, far, near)).astype(input.dtype)
+
+
+def _sum_of_powers(name: str, reference, power: Callable, sentence: str, c64: str | None = None):
     """Declare a logarithm of a sum of two powers."""
+    whole = c64 is not None
     return binary(
-        name, f"{name}_of(input, other)", reference,
+        name, elementwise(f"{name}_of(input, other)", i32=False, c64=c64), reference,
         {
             "input": lambda g, input, other: g / (1 + power(other - input)),
             "other": lambda g, input, other: g / (1 + power(input - other)),
         },
-        sentence, form=of_tensors, dtype=float_only, takes="floating point", in_place=False, at=(1.0, 2.0),
+        sentence, form=of_tensors, dtype=float_or_complex if whole else float_only, in_place=False,
+        takes="floating point or complex" if whole else "floating point", at=(1.0, 2.0),
     )  # fmt: skip
 
 
-logaddexp = _sum_of_powers("logaddexp", np.logaddexp, exp, "``log(exp(input) + exp(other))``.")
+logaddexp = _sum_of_powers(
+    "logaddexp", log_sum, exp, "``log(exp(input) + exp(other))``.", "complex_log_sum(input, other)"
+)
 logaddexp2 = _sum_of_powers("logaddexp2", np.logaddexp2, exp2, "``log2(2^input + 2^other)``.")
 
 
@@ -231,15 +249,21 @@ xlog1py = _times_log(
     aten=("special_xlog1py.default", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
 )  # fmt: skip
 
-sinh = unary("sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.")
-cosh = unary("cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
+sinh = unary(
+    "sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.",
+    c64="complex_sinh(input)",
+)  # fmt: skip
+cosh = unary(
+    "cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.",
+    c64="complex_cosh(input)",
+)  # fmt: skip
 tanh = unary(
     "tanh", "tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out), "Hyperbolic tangent.",
-    exports=("torch", "nn.functional"),
+    c64="complex_tanh(input)", exports=("torch", "nn.functional"),
 )  # fmt: skip
 asinh = unary(
     "asinh", "asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt(),
-    "Inverse hyperbolic sine.",
+    "Inverse hyperbolic sine.", c64="complex_asinh(input)",
 )  # fmt: skip
 acosh = unary(
     "acosh", "acosh_of(input)", np.arccosh,
@@ -247,11 +271,11 @@ acosh = unary(
     lambda g, input: g * (
         (input + 1).rsqrt() * (input - 1).rsqrt() if input.is_complex() else (input * input - 1).rsqrt()
     ),
-    "Inverse hyperbolic cosine.", at=1.5,
+    "Inverse hyperbolic cosine.", at=1.5, c64="complex_acosh(input)",
 )  # fmt: skip
 atanh = unary(
     "atanh", "atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input),
-    "Inverse hyperbolic tangent.",
+    "Inverse hyperbolic tangent.", c64="complex_atanh(input)",
 )  # fmt: skip
 
 erf = unary(
@@ -268,13 +292,14 @@ erfc = unary(
 
 
 def stable_sigmoid(input):
-    e = np.exp(-np.abs(input))
-    return np.where(input < 0, e, 1) / (1 + e)
+    below = input.real < 0
+    e = np.exp(np.where(below, input, -input))
+    return np.where(below, e, 1) / (1 + e)
 
 
 sigmoid = unary(
     "sigmoid", "sigmoid_of(input)", stable_sigmoid, lambda g, out: g * out * (1 - out),
-    "``1 / (1 + exp(-input))``.", dtype=_REAL, takes=_ANY_REAL, exports=("torch", "nn.functional"),
+    "``1 / (1 + exp(-input))``.", c64="complex_sigmoid(input)", exports=("torch", "nn.functional"),
 )  # fmt: skip
 
 
@@ -329,68 +354,3 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
         >>> torch.logit(torch.tensor([0.0, 0.5], device="cpu"), 0.5).tolist()
         [0.0, 0.0]
     """
-
-
-def _rounding(name: str, reference, sentence: str):
-    """Declare a rounding, which leaves integers as they are."""
-    return unary(
-        name,
-        elementwise(f"{name}(input)", i32="input", i64="input"),
-        lambda input: input if input.dtype.kind in "iu" else reference(input),
-        zeros,
-        sentence,
-        dtype=real,
-        at=-1.5,
-    )
-
-
-floor = _rounding("floor", np.floor, "Rounded down.")
-ceil = _rounding("ceil", np.ceil, "Rounded up.")
-trunc = _rounding("trunc", np.trunc, "Rounded toward zero.")
-
-
-def _round_types(call: Call):
-    found = real(call)
-    if not -300 <= call["decimals"] <= 300:
-        raise RangeError(f"decimals is {call['decimals']}; give -300 to 300.")
-    if call["decimals"] and not found[0].is_floating_point:
-        raise DTypeError(f"takes floating-point tensors where decimals are given, not {found[0]}.")
-    return found
-
-
-def _round_text(call: Call) -> str:
-    power = f"{10.0 ** max(call['decimals'], -call['decimals'])}"
-    first, second = ("*", "/") if call["decimals"] > 0 else ("/", "*")
-    return f"round(input {first} {power}) {second} {power}" if call["decimals"] else "round(input)"
-
-
-def _round(input, decimals):
-    if input.dtype.kind in "iu":
-        return input
-    power = input.dtype.type(10.0 ** max(decimals, -decimals))
-    return np.round(input * power) / power if decimals > 0 else np.round(input / power) * power
-
-
-@op(
-    dtype=_round_types,
-    shape=as_input,
-    kernel=elementwise(_round_text, i32="input", i64="input"),
-    reference=_round,
-    grad={"input": zeros},
-    method=True,
-    in_place=True,
-    aten=("round.default", "round.decimals"),
-)
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Rounded to the nearest integer, halves to even.
-
-    Args:
-        input: any dtype but bool and complex ones.
-        decimals: digits that stay behind the point; negative ones count before it.
-    """
-
-
-frac = unary(
-    "frac", "input - trunc(input)", lambda input: input - np.trunc(input), lambda g: g,
-    "The part after the point: ``input - trunc(input)``.", dtype=float_only, at=1.75,
-)  # fmt: skip

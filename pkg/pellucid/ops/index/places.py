@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import integers, number
+from ...op.arguments import any_number, integers
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, index
@@ -67,7 +67,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 
 @function(method=True, in_place=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float | complex = 1
+) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the order of n.
 
     Args:
@@ -82,7 +84,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
     """
-    k, alpha = axis(dim, input.dim()), number(alpha, "alpha")
+    k, alpha = axis(dim, input.dim()), any_number(alpha, "alpha")
     if not input.dim() and not source.dim():
         return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
@@ -126,7 +128,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @function(method=True, in_place=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"))
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) -> Tensor:
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | complex) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``.
 
     Args:
@@ -148,7 +150,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float) ->
     one = (
         value
         if isinstance(value, Tensor)
-        else full((), number(value, "value"), dtype=m.dtype, device=m.device)
+        else full((), any_number(value, "value"), dtype=m.dtype, device=m.device)
     )
     return input.index_put(_line(dim, m.rank, index), one.to(m.device, m.dtype))
 

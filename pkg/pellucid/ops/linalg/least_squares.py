@@ -171,13 +171,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         X, rank, S = (
             A.new_zeros((*shape, columns, B.shape[-1])),
             A.new_zeros(batch, dtype=dt.int64),
-            A.new_zeros(0),
+            A.new_zeros(0, dtype=A.dtype.to_real()),
         )
     else:
         U, S, Vh = svd(A.detach(), False)
         least = _least(A, S, None, rcond)
         X, rank = _pseudo_inverse(A, U, S, Vh, least) @ B, (least < S).sum(-1)
-    none = A.new_empty(0)
+    none = A.new_empty(0, dtype=A.dtype.to_real())
     residuals = none
     if rows > columns and driver != "gelsy" and (driver == "gels" or bool((rank == columns).all())):
         residuals = (A @ X - B).abs().square().sum(-2)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class PLU(NamedTuple):
     U: Tensor
 
 
+def size_of(x: Any) -> np.ndarray:
+    """How large numbers are when a pivot is chosen: of complex ones LAPACK adds both parts."""
+    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
 def _eliminate(A, pivot):
     *batch, rows, columns = A.shape
     count = prod(batch)
@@ -56,7 +61,7 @@ def _eliminate(A, pivot):
     least, each = min(rows, columns), np.arange(count)
     pivots, info = np.empty((count, least), np.int32), np.zeros(count, np.int32)
     for k in range(least):
-        p = k + np.abs(LU[:, k:, k]).argmax(1) if pivot else np.full(count, k)
+        p = k + size_of(LU[:, k:, k]).argmax(1) if pivot else np.full(count, k)
         pivots[:, k] = p + 1
         LU[each, p], LU[:, k] = LU[:, k].copy(), LU[each, p]
         head = LU[:, k, k]

@@ -17,6 +17,7 @@ from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
+from .lu import size_of
 from .matrices import checked, matrices, one_batch, square, typed
 
 _GROWTH = (1 + sqrt(17)) / 8
@@ -40,14 +41,14 @@ class LDLEx(NamedTuple):
 
 def _pivot(A, k) -> tuple[int, int]:
     """(the row that comes next, the size of its block of D)."""
-    below = np.abs(A[k + 1 :, k])
-    if not below.size or abs(A[k, k]) >= _GROWTH * below.max():
+    below = size_of(A[k + 1 :, k])
+    if not below.size or size_of(A[k, k]) >= _GROWTH * below.max():
         return k, 1
     r = k + 1 + int(below.argmax())
-    widest = max(np.abs(A[r, k:r]).max(), np.abs(A[r + 1 :, r]).max(initial=0))
-    if abs(A[k, k]) >= _GROWTH * below.max() * (below.max() / widest):
+    widest = max(size_of(A[r, k:r]).max(), size_of(A[r + 1 :, r]).max(initial=0))
+    if size_of(A[k, k]) >= _GROWTH * below.max() * (below.max() / widest):
         return k, 1
-    return r, 1 if abs(A[r, r]) >= _GROWTH * widest else 2
+    return r, 1 if size_of(A[r, r]) >= _GROWTH * widest else 2
 
 
 def _factor(A, hermitian) -> tuple[np.ndarray, int]:

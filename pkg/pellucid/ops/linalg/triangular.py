@@ -139,10 +139,9 @@ def _cholesky(A):
 
 def _cholesky_grad(g, L):
     inner = (L.mH @ g).tril()
-    inner = inner - inner.diagonal(dim1=-2, dim2=-1).diag_embed() * 0.5
-    found = substitute(L.mH, inner, True)
-    found = substitute(L.mH, found.mH, True).mH
-    return (found + found.mH) * 0.5
+    # As PyTorch's, which leaves the diagonal complex.
+    found = substitute(L.mH, (inner + inner.tril(-1).mH) * 0.5, True)
+    return substitute(L.mH, found.mH, True).mH
 
 
 def _cholesky_launches(call: Call) -> list[Launch] | None:

@@ -6,13 +6,14 @@ from math import prod
 from typing import Any
 
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import integers, number, wrong
+from ...op.arguments import any_number, integers, number, wrong
 from ...op.public import function
+from ...op.rules import refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..elementwise.complex import complex
+from ..elementwise.complex import complex as joined
 from ..shape.joining import roll
 from .dense import addmm, dot, matmul, outer
 
@@ -112,13 +113,17 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(method=True, in_place=True)
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
     if not isinstance(input, Tensor):
         raise wrong("addr: input", "Tensor", input)
-    alpha, beta, product = number(alpha, "addr: alpha"), number(beta, "addr: beta"), outer(vec1, vec2)
+    alpha, beta = any_number(alpha, "addr: alpha"), any_number(beta, "addr: beta")
+    product = outer(vec1, vec2)
     d = dt.result_type([input.dtype, product.dtype], [], [])
     for name, factor in (("alpha", alpha), ("beta", beta)):
+        refuse_complex(type(factor), d)
         if isinstance(factor, float) and not (d.is_floating_point or d.is_complex):
             raise ArgumentError(f"addr: {name} is {factor} for {d}. Give an integer, or convert the tensors.")
     if d is dt.bool_:
@@ -128,7 +133,9 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 
 @function(method=True, in_place=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
     if (mat._meta.rank, vec._meta.rank) != (2, 1):
         raise ShapeError(
@@ -140,7 +147,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 
 
 @function(method=True, in_place=True)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+) -> Tensor:
     """``beta * input + alpha * sum(batch1[k] @ batch2[k])``; ``input`` is not read where beta is 0."""
     a, b = batch1._meta.shape, batch2._meta.shape
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
@@ -198,7 +207,7 @@ def corrcoef(input: Tensor) -> Tensor:
     found = found / scale.unsqueeze(1) / scale
     if not found._meta.dtype.is_complex:
         return found.clamp(-1, 1)
-    return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
+    return joined(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
 
 
 @function(ours="`ops.aten` has ATen's form, whose modes are numbers")

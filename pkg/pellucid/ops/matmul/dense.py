@@ -4,24 +4,27 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
-from ...op.arguments import number, wrong
+from ...op.arguments import any_number, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
 from ...op.kernel.launch import Launch
 from ...op.public import function
+from ...op.rules import refuse_complex
 from ...quant.rows import row_chunks
 from ...tensors.dtypes import complex64
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
 from ...tensors.tensor import Tensor
-from ..elementwise.complex import complex, imag, real
+from ..elementwise.complex import complex as joined
+from ..elementwise.complex import imag, real
 from ..quant.products import quant_product
 from .launch import MatrixOperand, Product
 
@@ -144,15 +147,24 @@ def wide_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a.astype(np.float64) @ b.astype(np.float64)) if a.dtype == np.float32 else a @ b
 
 
+def are_complex(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors on webgpu hold complex numbers, of which kernels make no products."""
+    a, b = input._meta, other._meta
+    return a.dtype is complex64 and b.dtype is complex64 and b.device is not CPU
+
+
+def by_parts(product: Callable, input: Tensor, other: Tensor) -> Tensor:
+    """A product of complex numbers, or what is linear in both like one: four of their parts."""
+    (a, b), (c, d) = [(real(x), imag(x)) for x in (input, other)]
+    return joined(product(a, c) - product(b, d), product(a, d) + product(b, c))
+
+
 def _prepared(input, other):
     """The product with a quantized weight, and on webgpu that of complex numbers: four of their parts."""
     held = getattr(other, "_meta", None)
     if held and held.dtype.is_quantized:
         return quant_product(input, row_chunks(other))
-    if not held or held.dtype is not complex64 or input._meta.dtype is not complex64 or held.device is CPU:
-        return None
-    (a, b), (c, d) = [(real(x), imag(x)) for x in (input, other)]
-    return complex(matmul(a, c) - matmul(b, d), matmul(a, d) + matmul(b, c))
+    return by_parts(matmul, input, other) if held and are_complex(input, other) else None
 
 
 def _numbers(call: Call):
@@ -242,13 +254,16 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return input.unsqueeze(1) * vec2
 
 
-def _factor(value: float, product: Tensor) -> float:
-    """A factor as the products' dtype holds it: of integers it is one."""
-    value = number(value, "a factor")
+def _factor(value: float | complex, product: Tensor) -> float | complex:
+    """A factor as the products' dtype holds it: of integers it is one, of real numbers it is real."""
+    value = any_number(value, "a factor")
+    if isinstance(value, complex):
+        refuse_complex(complex, product.dtype)
+        return value
     return int(value) if product.dtype.is_integer else value
 
 
-def _times(alpha: float, product: Tensor) -> Tensor:
+def _times(alpha: float | complex, product: Tensor) -> Tensor:
     """``alpha * product``; 0 also where the product is NaN or infinite, as in BLAS."""
     alpha = _factor(alpha, product)
     if alpha == 0:
@@ -257,7 +272,9 @@ def _times(alpha: float, product: Tensor) -> Tensor:
 
 
 @function(method=True, in_place=True)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0, nor the
     product where alpha is 0.
     """
@@ -273,7 +290,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
 
 @function(method=True, in_place=True)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
     if not hasattr(input, "_meta"):
         raise wrong("input", "Tensor", input)

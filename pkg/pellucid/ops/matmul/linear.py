@@ -14,7 +14,7 @@ from ...quant.rows import row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_linear
-from .dense import floats, matmul, wide_product
+from .dense import are_complex, floats, matmul, wide_product
 from .launch import MatrixOperand, Product
 
 
@@ -58,14 +58,14 @@ def _reference(input, weight, bias):
 
 
 def _prepared(input, weight, bias):
-    """The product with a quantized weight, and that of integers."""
+    """The product with a quantized weight, and that of integers and of complex numbers."""
     try:
         held = weight._meta
     except AttributeError:
         return None
     if held.dtype.kind == "q":
         return quant_linear(input, row_chunks(weight), bias)
-    if not (held.dtype.is_integer and held.rank == 2):
+    if not ((held.dtype.is_integer or are_complex(input, weight)) and held.rank == 2):
         return None
     out = matmul(input, weight.t())
     return out if bias is None else out + bias

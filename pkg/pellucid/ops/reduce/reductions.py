@@ -329,15 +329,14 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
     """``log(sum(exp(input), dim))`` without overflow.
 
     Args:
-        input: floating point; integers become the default float.
+        input: floating point or complex; integers become the default float.
         dim: axis or axes.
     """
-    no_complex("logsumexp", input)
-    if not input.dtype.is_floating_point:
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
         input = input.to(dt.get_default_dtype())
     if input.numel() == 0:
         return sum(input.exp(), dim, keepdim).log()
-    largest = input.detach().amax(dim, True)
+    largest = (input.detach().real if input.dtype.is_complex else input.detach()).amax(dim, True)
     largest = largest.masked_fill(largest.isinf(), 0.0)
     return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
         tuple(_without(input.shape, axes(dim, input.dim()), keepdim))

@@ -4,25 +4,30 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from itertools import accumulate
 from math import inf
 
 import numpy as np
 
 from ...op.declaration import op
 from ...op.public import function
-from ...op.rules import as_input, float_only, same
+from ...op.rules import as_input, float_or_complex, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..elementwise.functions import log_sum
 from ..index.gather import gather
 from ..index.sort import ValuesAndIndices
 from ..shape.creation import arange
 from .scan import cumsum, last_axis, scan_launches
 
 _MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
-_LOG_SUM = {"f32": "nan_max(a, b) + select(log1p_of(exp_of(-abs(a - b))), 0.6931472, a == b)"}
-_FAR_BELOW = {"f32": "-3.4028234e38"}
+_LOG_SUM = {
+    "f32": "nan_max(a, b) + select(log1p_of(exp_of(-abs(a - b))), 0.6931472, a == b)",
+    "vec2<f32>": "complex_log_sum(a, b)",
+}
+_FAR_BELOW = {"f32": "-3.4028234e38", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
 
 
 @op(
@@ -88,8 +93,18 @@ def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     return _running(input, dim, keys)
 
 
+def _log_scan(input, dim):
+    if input.dtype.kind != "c":
+        return np.logaddexp.accumulate(input, -1)
+    lines = np.moveaxis(input, -1, 0)
+    return np.stack([*accumulate(lines, log_sum)], -1) if len(lines) else input
+
+
 def _log_scan_grad(g, input, out):
     """``sum of g_j * exp(input_i - out_j)`` for j >= i, by logarithms of both signs: nothing overflows."""
+    if g.is_complex():
+        logs = _finite(g.log() - out)
+        return (log_scan(logs.flip(-1), -1).flip(-1) + input).exp()
     both = []
     for part in (g, -g):
         logs = _finite(where(part > 0, part, 0.0).log() - out)
@@ -99,10 +114,10 @@ def _log_scan_grad(g, input, out):
 
 @op(
     public="logcumsumexp",
-    dtype=float_only,
+    dtype=float_or_complex,
     shape=as_input,
     kernel=lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW),
-    reference=lambda input, dim: np.logaddexp.accumulate(input, -1),
+    reference=_log_scan,
     grad={"input": _log_scan_grad},
     prepare=last_axis("log_scan"),
 )
@@ -112,7 +127,8 @@ def log_scan(input: Tensor, dim: int) -> Tensor:
 
 def _finite(logarithms: Tensor) -> Tensor:
     """The lowest number instead of -inf: beside any other number its exponential is nothing either."""
-    return where(logarithms == -inf, -logarithms.dtype.largest, logarithms)
+    lowest = -logarithms.dtype.to_real().largest
+    return where((logarithms.real if logarithms.is_complex() else logarithms) == -inf, lowest, logarithms)
 
 
 @function(method=True)
@@ -120,9 +136,10 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... + exp(input[i]))``.
 
     Args:
-        input: floating point.
+        input: floating point or complex.
     """
     if not input._meta.rank:
         return input.clone()
-    nothing_yet = cumsum((input.detach() != -inf).to(dt.int32), dim) == 0
+    given = input.detach()
+    nothing_yet = cumsum(((given.real if given.is_complex() else given) != -inf).to(dt.int32), dim) == 0
     return log_scan(_finite(input), dim).masked_fill(nothing_yet, -inf)

@@ -23,7 +23,9 @@ from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from .reductions import _ZERO, _count, _fold, mean, no_complex, reduced_shape, restore, spread
+from ..elementwise.complex import imag, real
+from ..elementwise.functions import hypot
+from .reductions import _ZERO, _count, _fold, mean, reduced_shape, restore, spread
 
 
 def _overloads(name: str) -> tuple[str, ...]:
@@ -42,9 +44,10 @@ def _correction(unbiased, correction):
 
 def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
     """The axes of a variance, None for all of a tensor, and the degrees of freedom."""
-    no_complex("var", input)
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"std and var take floating point, not {input.dtype}. Convert with .float().")
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise DTypeError(
+            f"std and var take floating point or complex numbers, not {input.dtype}. Convert with .float()."
+        )
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     correction = _correction(unbiased, correction)
@@ -152,6 +155,16 @@ def _mean(input: Tensor, dims, keepdim: bool, centre) -> Tensor:
     return where(plain.isinf(), whole.reshape(plain.shape).to(plain.dtype), plain)
 
 
+def _of_parts(spread_of: Callable, input: Tensor, dims, keepdim: bool, freedom: float) -> Tensor:
+    """Of complex numbers: that of both parts together, which is real."""
+    a, b = (spread_of(part, dims, keepdim, freedom) for part in (real(input), imag(input)))
+    if spread_of is _variance:
+        return a + b
+    # The slope of a deviation of 0 is taken as 0.
+    nothing = (a == 0) & (b == 0)
+    return hypot(a.masked_fill(nothing, 1.0), b).masked_fill(nothing, 0.0)
+
+
 def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> Any:
     """Declare a variance or deviation, or the pair of one and the mean."""
 
@@ -160,6 +173,9 @@ def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> 
         correction: float | None = None,
     ):  # fmt: skip
         dims, freedom = _spread_of(input, dim, unbiased, correction)
+        if input.dtype.is_complex:
+            found = _of_parts(spread_of, input, dims, keepdim, freedom)
+            return (found, mean(input, dims, keepdim)) if with_mean else found
         if not with_mean:
             return spread_of(input, dims, keepdim, freedom)
         centre = under(False, _centre, input, dims)
@@ -172,7 +188,7 @@ def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> 
 
 
 _ARGS = {
-    "input": "floating point.",
+    "input": "floating point or complex; of complex numbers the result is real.",
     "dim": "axis or axes; all if None. A bool here is ``unbiased``.",
     "unbiased": "True means correction=1, False correction=0.",
     "correction": "what is taken from the count; 1 unless given.",

@@ -146,15 +146,10 @@ def full_like(
 ) -> Tensor:
     """`full` with the shape, dtype and device of ``input``."""
     m = input._meta
-    return _finish(
-        filled(
-            m.shape,
-            fill_value,
-            m.dtype if dtype is None else dtype,
-            m.device if device is None else resolved(device),
-        ),
-        requires_grad,
-    )
+    d, where = m.dtype if dtype is None else dtype, m.device if device is None else resolved(device)
+    if isinstance(fill_value, complex):
+        return full(m.shape, fill_value, dtype=d, device=where, requires_grad=requires_grad)
+    return _finish(filled(m.shape, fill_value, d, where), requires_grad)
 
 
 @function()

@@ -15,7 +15,9 @@ MODES = ("constant", "reflect", "replicate", "circular")
 
 
 @function(exports="nn.functional")
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | complex | None = None
+) -> Tensor:
     """More elements, or fewer where negative, at the ends of the last axes.
 
     Args:
@@ -70,7 +72,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return input
 
 
-def _added(input: Tensor, dim: int, count: int, mode: str, value: float | None, *, at_end: bool) -> Tensor:
+def _added(
+    input: Tensor, dim: int, count: int, mode: str, value: float | complex | None, *, at_end: bool
+) -> Tensor:
     """The new elements at one end of an axis."""
     length = input.shape[dim]
     shape = [count if k == dim else n for k, n in enumerate(input.shape)]
@@ -90,7 +94,7 @@ def _added(input: Tensor, dim: int, count: int, mode: str, value: float | None, 
 
 
 @function()
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float | complex = 0) -> Tensor:
     """A constant at the ends of the last axes, or fewer elements where negative; see `nn.functional.pad`.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
