@@ -122,8 +122,8 @@ def test_files_are_converted(folder, gguf, tmp_path):
     assert wide
     with pytest.raises(DTypeError, match=r"is q8_0\. Say by dtype="):
         pellucid.convert(gguf, tmp_path / "d.safetensors")
-    with pytest.raises(ArgumentError, match=r"must end in \.safetensors or \.npz"):
-        pellucid.convert(gguf, tmp_path / "d.gguf")
+    with pytest.raises(ArgumentError, match=r"must end in \.gguf, \.safetensors or \.npz"):
+        pellucid.convert(gguf, tmp_path / "d.bin")
     with pytest.raises(DTypeError, match="bfloat16, which npz does not have"):
         pellucid.convert(tmp_path / "b.safetensors", tmp_path / "d.npz")
 

@@ -164,10 +164,9 @@ def _load(
         )
     folder: Folder = yield weights, "open_folder", (source,), where
     try:
-        read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
-        model, names, stored, generation = yield from read(auto, folder)
+        model, names, stored, generation = yield from from_file(auto, folder)
         yield from load_weights(model, folder.checkpoint, names, stored, options)
-        model.origin = _origin(folder, names, stored)
+        model.origin = origin_of(folder, names, stored)
     finally:
         folder.checkpoint.close()
     model.tie_weights()
@@ -176,7 +175,22 @@ def _load(
     return model.eval()
 
 
-def _origin(folder: Folder, names: dict[str, str], stored: dict[str, StoredWeight]) -> Origin:
+def from_file(auto: str, folder: Folder) -> Generator[tuple, Any, tuple]:
+    """Steps that make a model on the device ``meta``.
+
+    Args:
+        auto: name of the Auto class.
+        folder: what it is in.
+
+    Returns:
+        The model, paths of parameters by names of tensors, quantized weights of several tensors by path, and
+        the settings of generation.
+    """
+    read = _from_gguf if folder.checkpoint.format == "gguf" else _from_folder
+    return (yield from read(auto, folder))
+
+
+def origin_of(folder: Folder, names: dict[str, str], stored: dict[str, StoredWeight]) -> Origin:
     """What `PretrainedModel.save_pretrained` writes again."""
     is_gguf = folder.checkpoint.format == "gguf"
     tensors: dict[str, list] = {}

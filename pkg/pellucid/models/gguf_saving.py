@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import copy_context
 from dataclasses import fields
 from fnmatch import fnmatchcase
@@ -66,8 +66,10 @@ def save_gguf(
     filename: str | PathLike,
     format: str | Mapping[str, str | None] | None,
     tokenizer: Any,
+    read: Callable[[str], Tensor] | None = None,
 ) -> dict[str, str]:
-    """What `PretrainedModel.save_gguf` does; ``reader`` is what such a file will be read as."""
+    """What `PretrainedModel.save_gguf` does; ``reader`` is what such a file will be read as, and ``read``
+    gives parameters of a model that is not loaded."""
     if reader is None:
         raise ArgumentError(
             f"save_gguf: llama.cpp has no file for {type(model).__name__}, or it is not read here. "
@@ -92,8 +94,8 @@ def save_gguf(
         if factors is not None:
             pad_gguf(file, factors)
         for entry in entries:
-            written = 0
-            for piece in pieces(_at(model, entry.source), entry.change, entry.kind):
+            written, value = 0, read(entry.source) if read is not None else _at(model, entry.source)
+            for piece in pieces(value, entry.change, entry.kind):
                 file.write(piece.data)
                 written += piece.nbytes
             pad_gguf(file, b"", written)

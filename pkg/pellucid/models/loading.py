@@ -8,30 +8,25 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from .. import weights
 from ..device import device as Device
-from ..device.cpu import CpuStorage
 from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
 from ..nn.parameter import Parameter
 from ..op.kernel.element_types import physical
-from ..ops.shape.joining import cat
-from ..ops.shape.movement import cast
 from ..quant.format import FORMATS
-from ..quant.rows import RowStorage, row_chunks
-from ..quant.weight import dequantize, largest_buffer, weight_from_blocks
+from ..quant.rows import RowStorage
+from ..quant.weight import dequantize, largest_buffer
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
+from .parameters import as_matrix, elements, joined, kept_format, packed, plain_tensors, unpacked
 from .stored import StoredWeight
 
 # Raw bytes that are on the device at once, beside the weights made of them.
 _BATCH = 96 << 20
-_HALVES = {"float16": "f16", "bfloat16": "bf16"}
 
 
 @dataclass(frozen=True)
@@ -83,11 +78,7 @@ def load_weights(
     buffers = {path: b for path, b in model.named_buffers() if path in saved}
     wanted |= buffers
     check_names(wanted, checkpoint, names, stored)
-    plain = [
-        _as_matrix(checkpoint[source], wanted[target].shape)
-        for source, target in names.items()
-        if target not in stored
-    ]
+    plain = plain_tensors(wanted, checkpoint, names, stored)
     _check_types(checkpoint.name, plain)
     _check_room(checkpoint.name, plain, stored, device, dtype)
     pieces = [p for info in plain for p in _pieces(info, names[info.name], device)]
@@ -97,12 +88,12 @@ def load_weights(
     report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
     exact = True
     for batch in _batches(pieces):
-        raws = yield from _fetch(checkpoint, [info for info, _ in batch], options, report)
+        raws = yield from fetch(checkpoint, [info for info, _ in batch], options, report)
         if cancel is not None:
             cancel.check()
         while raws:
             info, target = batch[len(batch) - len(raws)]
-            make = _tensor if target in stored else _single if target in buffers else _weight
+            make = elements if target in stored else unpacked if target in buffers else packed
             parts[target].append(make(info, raws.pop(0), device))
             report.begun += info.nbytes
             if len(parts[target]) < left[target]:
@@ -112,7 +103,7 @@ def load_weights(
                 w = stored[target].weight(tensors)
                 del tensors
             else:
-                w = _joined(tensors, wanted[target].shape)
+                w = joined(tensors, wanted[target].shape)
             if w.dtype.is_quantized and dtype is dt.float32:
                 w = dequantize(w)
             exact = exact and not w.dtype.is_quantized
@@ -153,11 +144,11 @@ def load_tensors(
     report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
     found: dict[tuple, Any] = {}
     for batch in _batches(pieces):
-        raws = yield from _fetch(checkpoint, [info for info, _ in batch], options, report)
+        raws = yield from fetch(checkpoint, [info for info, _ in batch], options, report)
         if options.cancel is not None:
             options.cancel.check()
         for (info, _), raw in zip(batch, raws, strict=True):
-            found[info.shard, info.start, info.stop] = _tensor(info, raw, options.device)
+            found[info.shard, info.start, info.stop] = elements(info, raw, options.device)
             report.begun += info.nbytes
     out = {}
     for info in infos:
@@ -212,7 +203,7 @@ def _check_room(
             )
     for info in infos:
         nbytes = 4 * info.numel if widened else info.nbytes
-        if nbytes > limit and (widened or not packed or _format(info) is None):
+        if nbytes > limit and (widened or not packed or kept_format(info) is None):
             raise DeviceError(
                 f"{name}: {info.name} of shape {info.shape} takes {nbytes} bytes in float32, and a buffer of "
                 f"this device may have {limit}. Use a checkpoint in half precision or a quantized one, whose "
@@ -238,7 +229,7 @@ def check_names(
             continue
         shape = stored[target].shape if target in stored else checkpoint[source].shape
         if target not in stored:
-            shape = _as_matrix(checkpoint[source], wanted[target].shape).shape
+            shape = as_matrix(checkpoint[source], wanted[target].shape).shape
         if target in several and target not in stored:
             # The rows of several tensors, one after another.
             rows[target] += shape[0]
@@ -278,23 +269,9 @@ class _Report:
             self._tell(self._meter.at(self.begun + progress.bytes_done, progress.name))
 
 
-def _as_matrix(info: TensorInfo, wanted: tuple[int, ...]) -> TensorInfo:
-    """A stack of matrices, or a row, as the matrix that the model has of it."""
-    if len(wanted) != 2 or len(info.shape) not in (1, 3) or info.shape[-1] != wanted[1]:
-        return info
-    return info._replace(shape=(prod(info.shape[:-1]), wanted[1]))
-
-
-def _format(info: TensorInfo) -> str | None:
-    """The weight format in which a tensor stays, or None for plain elements."""
-    if info.dtype in FORMATS:
-        return info.dtype
-    return _HALVES.get(info.dtype) if len(info.shape) == 2 else None
-
-
 def _pieces(info: TensorInfo, target: str, device: Device) -> list[tuple[TensorInfo, str]]:
     """A tensor as one piece, or as ranges of rows where it is larger than a buffer may be."""
-    format = _format(info)
+    format = kept_format(info)
     if device.type != "webgpu" or format is None:
         return [(info, target)]
     limit = min(largest_buffer(), 1 << 30)
@@ -329,7 +306,7 @@ def _batches(pieces: list[tuple[TensorInfo, str]]) -> list[list[tuple[TensorInfo
     return batches
 
 
-def _fetch(checkpoint, infos, options: LoadOptions, report) -> Generator[tuple, Any, list]:
+def fetch(checkpoint, infos, options: LoadOptions, report) -> Generator[tuple, Any, list]:
     """The raw bytes of tensors: storages on webgpu, numpy arrays on cpu."""
     settings = {"on_progress": report, "cancel": options.cancel, "connections": options.connections}
     if options.device.type == "cpu":
@@ -341,59 +318,3 @@ def _fetch(checkpoint, infos, options: LoadOptions, report) -> Generator[tuple, 
     stream().flush()
     yield weights, "stream", (checkpoint, items, host), settings
     return raws
-
-
-def _weight(info: TensorInfo, raw: Any, device: Device) -> Tensor:
-    format = _format(info)
-    if format is not None and len(info.shape) == 2:
-        if device.type == "webgpu":
-            words = meta((raw.nbytes // 4,), dt.uint32, device)
-            raw = Tensor(raw, words, 0)
-        rows, columns = info.shape
-        return weight_from_blocks(raw, format, (rows, columns), device=device)
-    return _single(info, raw, device)
-
-
-def _single(info: TensorInfo, raw: Any, device: Device) -> Tensor:
-    """A tensor in float32 where the file has halves: norms and biases take part in float32 arithmetic."""
-    x = _tensor(info, raw, device)
-    return cast(x, dt.float32) if x.dtype in (dt.float16, dt.bfloat16) else x
-
-
-def _tensor(info: TensorInfo, raw: Any, device: Device) -> Tensor:
-    """A tensor as the file has it; elements of a byte that are no dtype here are bytes."""
-    d = dt.NAMES.get(info.dtype, dt.uint8)
-    storage = raw if device.type == "webgpu" else CpuStorage(_plain(raw, d), "weight")
-    return Tensor(storage, meta(info.shape, d, device), 0)
-
-
-def _plain(raw, d: DType) -> np.ndarray:
-    data = np.frombuffer(raw, np.uint8)
-    if d is dt.bfloat16:
-        return (data.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    assert d.numpy is not None
-    return data.view(d.numpy).copy()
-
-
-def _joined(parts: list[Tensor], shape) -> Tensor:
-    if len(parts) == 1:
-        return parts[0]
-    d = parts[0].dtype
-    if not d.is_quantized:
-        return cat(parts)
-    chunks = [c for part in parts for c in row_chunks(part)]
-    m = chunks[0]._meta
-    whole = meta((sum(c.shape[0] for c in chunks), prod(shape[1:])), m.dtype, m.device)
-    # Halves are rows without gaps: those of several tensors may be one buffer.
-    if d.name in _HALVES.values() and m.shape[1] % 32 == 0:
-        sizes = [c.shape[0] * m.shape[1] * 2 for c in chunks]
-        if m.device.type == "cpu":
-            data = [c._storage.data.view(np.uint8)[:n] for c, n in zip(chunks, sizes, strict=True)]
-            return Tensor(CpuStorage(np.concatenate(data).view(np.uint32), "weight"), whole, 0)
-        if sum(sizes) <= largest_buffer():
-            storage, at = Storage(sum(sizes), "weight"), 0
-            for chunk, n in zip(chunks, sizes, strict=True):
-                stream().copy(chunk._storage, storage, 0, at, n)
-                at += n
-            return Tensor(storage, whole, 0)
-    return Tensor(RowStorage(chunks), whole, 0)

@@ -213,6 +213,10 @@ class PretrainedModel(Module):
         """
         from .gguf_saving import save_gguf
 
-        own = vars(type(self)).get("gguf_architectures", ()) or (self.gguf_like,)
-        reader = REGISTRIES[self.auto].gguf_architectures.get(own[0])
-        return save_gguf(self, reader, filename, format, tokenizer)
+        return save_gguf(self, self.gguf_reader(), filename, format, tokenizer)
+
+    @classmethod
+    def gguf_reader(cls) -> type[Any] | None:
+        """The model as which a GGUF of this one is read; None where there is no such file."""
+        own = vars(cls).get("gguf_architectures", ()) or (cls.gguf_like,)
+        return REGISTRIES[cls.auto].gguf_architectures.get(own[0])

@@ -265,7 +265,7 @@ def _recorded(torch: Any, module: Any, given: dict[str, Any], pattern: Callable[
 
 def _save(arrays: dict[str, np.ndarray], filename: str | PathLike) -> None:
     if fspath(filename).endswith(".npz"):
-        save_npz(filename, arrays)
+        save_npz(filename, arrays.items())
         return
     import json
 

@@ -6,7 +6,7 @@ Source: https://huggingface.co/docs/safetensors/index (Format), and the package 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from itertools import count
@@ -100,11 +100,28 @@ def save_file(
         >>> list(torch.weights.open(path))
         ['weight']
     """
-    head, order = _header("save_file", tensors, metadata)
+    save_tensors(tensors, filename, tensors.__getitem__, metadata)
+
+
+def save_tensors(
+    kinds: Mapping[str, Tensor],
+    filename: str | PathLike,
+    read: Callable[[str], Tensor],
+    metadata: Mapping[str, str] | None = None,
+) -> None:
+    """Write a safetensors file whose tensors are asked for one at a time.
+
+    Args:
+        kinds: tensors of the same names, shapes and dtypes, of any device.
+        filename: where to.
+        read: gives a tensor.
+        metadata: as in `save_file`.
+    """
+    head, order = _header("save_file", kinds, metadata)
     with replacing(filename) as file:
         file.write(head)
         for name in order:
-            file.write(element_bytes(tensors[name]))
+            file.write(element_bytes(read(name)))
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
