@@ -903,7 +903,7 @@ def flipud(input: Tensor) -> Tensor:
     """A copy with the order of axis 0 reversed."""
 
 def float_power(input: Tensor | _float, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-    """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
+    """`pow` in float64, of complex numbers in complex128."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded down."""

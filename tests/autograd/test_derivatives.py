@@ -414,7 +414,7 @@ ELSEWHERE = {
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
-    "fill", "float_power", "floor_divide", "frexp_mantissa", "fused_attention",
+    "fill", "floor_divide", "frexp_mantissa", "fused_attention",
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",

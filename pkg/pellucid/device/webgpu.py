@@ -3,7 +3,7 @@ for it."""
 
 from __future__ import annotations
 
-from ..errors import PellucidError
+from ..errors import ArgumentError, PellucidError
 from ..op.fusion import fusion, is_fusion_enabled, set_fusion
 from ..op.plan_cache import forget_plans
 from ..tensors.dtypes import float32
@@ -98,6 +98,40 @@ def empty_cache() -> None:
     s.flush()
     if s.host is not None:
         s.host.trim()
+
+
+def set_float64_precision(precision: str) -> None:
+    """What becomes of float64 and complex128 on this device, which computes in neither.
+
+    With "float32" tensors keep their dtype, and all their bits where they are made, copied, viewed, moved and
+    read; what ops compute is computed in float32, complex64, and has their precision and range. The first
+    such tensor of a process warns.
+
+    Args:
+        precision: "none", the default, refuses these types with an error; "float32".
+
+    Raises:
+        ArgumentError: another word.
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.webgpu.set_float64_precision("float32")
+        >>> torch.ones(2, dtype=torch.float64).sum()  # doctest: +SKIP
+        tensor(2., dtype=pellucid.float64)
+        >>> torch.webgpu.set_float64_precision("none")
+    """
+    from ..ops.wide import let_in
+
+    if precision not in ("none", "float32"):
+        raise ArgumentError(f'set_float64_precision: give "none" or "float32", not {precision!r}.')
+    let_in(precision == "float32")
+
+
+def get_float64_precision() -> str:
+    """What `set_float64_precision` said last."""
+    from ..op.kernel.element_types import float64_precision
+
+    return float64_precision
 
 
 def set_memory_limit(nbytes: int | None) -> None:

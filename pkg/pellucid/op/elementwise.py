@@ -12,7 +12,7 @@ from ..tensors.meta import Meta
 from ..tensors.shape import broadcast_strides, contiguous_strides, merge_axes
 from .call import Call
 from .expression import Map, Operand, write
-from .kernel.element_types import PHYSICAL, physical
+from .kernel.element_types import PHYSICAL, WGSL_TYPE, WIDE, physical
 from .kernel.launch import Launch
 
 _TAKEN = frozenset(
@@ -64,7 +64,7 @@ class Elementwise:
         Raises:
             DTypeError: there is none.
         """
-        values = ("f32", "c64") if d.is_complex or d not in PHYSICAL else (PHYSICAL[d][2],)
+        values = ("f32", "c64") if d.is_complex or d in WIDE else (PHYSICAL[d][2],)
         if not any(value in self.texts for value in values):
             raise DTypeError(
                 f"there is no kernel for {d}. Convert the input, for example with .to(pellucid.float32)."
@@ -130,6 +130,11 @@ class _Operand:
     @property
     def is_tensor(self) -> bool:
         return isinstance(self.argument, Meta)
+
+
+def moved(name: str) -> Elementwise:
+    """A kernel that hands an argument on, of every type."""
+    return Elementwise(dict.fromkeys(WGSL_TYPE, name))
 
 
 def elementwise(
@@ -263,4 +268,4 @@ def launch_copy(source: str, held: Meta, target: str, part: Meta, offset: int) -
     return launch
 
 
-__all__ = ["Elementwise", "cast_launch", "elementwise", "launch_copy", "wgsl_name"]
+__all__ = ["Elementwise", "cast_launch", "elementwise", "launch_copy", "moved", "wgsl_name"]

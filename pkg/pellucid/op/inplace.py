@@ -47,6 +47,8 @@ def in_place(o: Op) -> Callable:
     def slow(values: tuple):
         if slow_path.batched is not None and slow_path.has_batched(values):
             return slow_path.batched[1](o, values)
+        if slow_path.wide is not None and slow_path.wide[0](o, values):
+            return slow_path.wide[2](o, values)
         try:
             values = regular(o, values)
         except PellucidError as error:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..tensors import dtypes
+
 # Plans of all ops that are kept; past that every other one goes. Which were used last is not known: a call
 # does not say that it used one. A program that goes round through more shapes than these finds some planned.
 MOST_PLANS = 6144
@@ -40,6 +42,10 @@ def thin_plans() -> None:
 
 
 def forget_plans() -> None:
-    """Drop every plan: launches of a closed device mean nothing to the next one."""
+    """Drop every plan: launches of a closed device mean nothing to the next one, and rules may ask for the
+    default dtype."""
     for plans in tables:
         plans.clear()
+
+
+dtypes.changes.append(forget_plans)

@@ -19,6 +19,9 @@ from .symbols import SYMBOLS, moved, plain_of, settled
 # What calls an op, and what writes its result in place, where an argument is an example of a batch: once
 # `vmap` is there.
 batched: tuple[Callable, Callable] | None = None
+# Whether a call has types that webgpu only holds, what calls an op with them, and what writes its result in
+# place: once they are let in (`wide.let_in`).
+wide: tuple[Callable, Callable, Callable] | None = None
 
 
 def has_batched(values: tuple) -> bool:
@@ -100,6 +103,8 @@ def call_slowly(o: Op, values: tuple) -> Any:
     regular, plan, keep the plan, run."""
     if batched is not None and has_batched(values):
         return batched[0](o, values)
+    if wide is not None and wide[0](o, values):
+        return wide[1](o, values)
     if o.prepare is not None and (done := _prepared(o, o.prepare, values)) is not None:
         return done
     try:

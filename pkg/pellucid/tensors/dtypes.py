@@ -2,6 +2,7 @@
 kernel.py."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -125,6 +126,8 @@ NAMED = tuple(
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _FROM_NUMPY = {d.numpy: d for d in NAMES.values() if d is not bfloat16}
 _default = float32
+# Called before the default dtype is another: plans were made for the old one.
+changes: list[Callable[[], None]] = []
 
 
 def get_default_dtype() -> DType:
@@ -139,6 +142,8 @@ def set_default_dtype(d: DType) -> None:
         DTypeError: ``d`` is not a floating-point type.
     """
     global _default
+    for change in changes if d is not _default else ():
+        change()
     if not d.is_floating_point:
         raise DTypeError(
             f"set_default_dtype: {d} is not a floating-point type. Give float32, float64, float16 or "

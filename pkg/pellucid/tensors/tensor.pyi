@@ -502,8 +502,8 @@ class Tensor(Portable):
         """A copy with the order of axis 1 reversed."""
     def flipud(self) -> Tensor:
         """A copy with the order of axis 0 reversed."""
-    def float_power(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-        """Power in float64, which the webgpu device does not have: ``out = input ** exponent``."""
+    def float_power(self, exponent: Tensor | _float) -> Tensor:
+        """`pow` in float64, of complex numbers in complex128."""
     def float_power_(self, exponent: Tensor | _float) -> Tensor:
         """In-place form of `float_power`, of tensors that have its dtype."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:

@@ -4,6 +4,7 @@
 // complex_times(a, b)  the product, b itself where a is 1: infinite parts stay as they are
 // complex_div(a, b)    the quotient, by the larger part of b: no square leaves the range
 // complex_exp, complex_log, complex_sqrt, complex_power, complex_sgn, complex_sin, complex_cos
+// complex_from_c128, complex_to_c128  parts of 64 bits as floats, and floats as such
 //
 // source  R. L. Smith, Algorithm 116: Complex division, 1962
 
@@ -55,3 +56,7 @@ fn complex_sgn(a: vec2<f32>) -> vec2<f32> {
     let size = hypot_of(a.x, a.y);
     return select(a / size, vec2<f32>(0.0), size == 0.0);
 }
+
+fn complex_from_c128(bits: vec4<u32>) -> vec2<f32> { return vec2<f32>(float_from_f64(bits.xy), float_from_f64(bits.zw)); }
+
+fn complex_to_c128(a: vec2<f32>) -> vec4<u32> { return vec4<u32>(float_to_f64(a.x), float_to_f64(a.y)); }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 from ...errors import DTypeError
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 
 # How a kernel sees a dtype: the element type of the buffer, elements per u32 word, and the type of a value
 # once loaded.
-# "i64" values are vec2<u32>, low word first, "c64" vec2<f32>, the real part first; see
-# wgsl/parts/number/int64.wgsl and wgsl/parts/complex.
+# "i64" and "f64" values are vec2<u32>, low word first, "c64" vec2<f32>, the real part first, "c128" both
+# parts as "f64"; see wgsl/parts/number/int64.wgsl and narrow.wgsl, and wgsl/parts/complex.
 PHYSICAL: dict[DType, tuple[str, int, str]] = {
     dt.float32: ("f32", 1, "f32"),
     dt.int32: ("i32", 1, "i32"),
@@ -23,7 +25,13 @@ PHYSICAL: dict[DType, tuple[str, int, str]] = {
     dt.uint8: ("u32", 4, "u32"),
     dt.bool_: ("u32", 4, "bool"),
     dt.complex64: ("vec2<f32>", 1, "c64"),
+    dt.float64: ("vec2<u32>", 1, "f64"),
+    dt.complex128: ("vec4<u32>", 1, "c128"),
 }
+# Types that are only moved and converted there, and only if asked for, with those in which ops compute.
+WIDE = {dt.float64: dt.float32, dt.complex128: dt.complex64}
+# "none" or "float32"; see `webgpu.set_float64_precision`.
+float64_precision = "none"
 NATIVE = {
     "f32": dt.float32,
     "i32": dt.int32,
@@ -31,7 +39,10 @@ NATIVE = {
     "vec2<u32>": dt.int64,
     "vec2<f32>": dt.complex64,
 }
-WGSL_TYPE = {"f32": "f32", "i32": "i32", "u32": "u32", "i64": "vec2<u32>", "bool": "bool", "c64": "vec2<f32>"}
+WGSL_TYPE = {
+    "f32": "f32", "i32": "i32", "u32": "u32", "i64": "vec2<u32>", "bool": "bool", "c64": "vec2<f32>",
+    "f64": "vec2<u32>", "c128": "vec4<u32>",
+}  # fmt: skip
 
 _UNPACK = {
     dt.float16: "half_to_float({bits})",
@@ -75,6 +86,10 @@ _CONVERT = {
     ("bool", "i64"): "vec2<u32>(u32({}), 0u)",
     ("c64", "bool"): "any((bitcast<vec2<u32>>({}) & vec2<u32>(0x7fffffffu)) != vec2<u32>(0u))",
 }
+# What is only moved and converted becomes, and comes from, the value type beside it.
+_NARROWS = {"f64": ("f32", "float_from_f64({})"), "c128": ("c64", "complex_from_c128({})")}
+_WIDENS = {"f64": ("f32", "float_to_f64({})"), "c128": ("c64", "complex_to_c128({})")}
+_has_warned = False
 
 
 def physical(d: DType) -> tuple[str, int, str]:
@@ -83,14 +98,29 @@ def physical(d: DType) -> tuple[str, int, str]:
     Raises:
         DTypeError: webgpu has no such type.
     """
-    try:
-        return PHYSICAL[d]
-    except KeyError:
-        half = "complex64" if d.is_complex else "float32"
-        raise DTypeError(
-            f"{d} does not exist on webgpu. Use {half} there, for example x.to(pellucid.{half}), or the "
-            "cpu device."
-        ) from None
+    if d in WIDE or d not in PHYSICAL:
+        _let_in(d)
+    return PHYSICAL[d]
+
+
+def _let_in(d: DType) -> None:
+    """Refuse a type that webgpu does not have, or say once what becomes of it there."""
+    global _has_warned
+    if d in WIDE and float64_precision != "none":
+        if not _has_warned:
+            _has_warned = True
+            warnings.warn(
+                f"{d} on webgpu is computed in {WIDE[d].name} (webgpu.set_float64_precision). Use the cpu "
+                "device where more digits matter.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return
+    half = "complex64" if d.is_complex else "float32"
+    raise DTypeError(
+        f"{d} does not exist on webgpu. Use {half} there, for example x.to(pellucid.{half}), or the cpu "
+        f"device" + (", or webgpu.set_float64_precision('float32')." if d in WIDE else ".")
+    )
 
 
 def fetch(d: DType, buffer: str, index: str, atomic: bool = False) -> tuple[str, str]:
@@ -127,6 +157,12 @@ def convert(expression: str, source: str, target: str) -> str:
     """An expression of value type ``source`` turned into ``target``."""
     if source == target:
         return expression
+    if source in _NARROWS:
+        narrow, text = _NARROWS[source]
+        return convert(text.format(expression), narrow, target)
+    if target in _WIDENS:
+        narrow, text = _WIDENS[target]
+        return text.format(convert(expression, source, narrow))
     if target == "c64":
         return f"vec2<f32>({convert(expression, source, 'f32')}, 0.0)"
     if source == "c64" and target != "bool":

@@ -211,21 +211,17 @@ def pow(input: Tensor | float, exponent: Tensor | float) -> Tensor:
     """
 
 
-def to_power(input: Tensor | float, exponent: Tensor | float) -> Tensor: ...
+@function(method=True, aten=("float_power.Tensor_Tensor", "float_power.Tensor_Scalar", "float_power.Scalar"))
+def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
+    """`pow` in float64, of complex numbers in complex128.
 
-
-def _widest(call: Call):
-    d = dt.complex128 if promote(call)[0].is_complex else dt.float64
-    return d, d
-
-
-float_power = binary(
-    "float_power", "power(input, exponent)", _power_reference,
-    {"input": _power_grad_input, "exponent": _power_grad_exponent},
-    "Power in float64, which the webgpu device does not have: ``out = input ** exponent``.", form=to_power,
-    dtype=_widest, at=(2.0, 3.0), in_place=False,
-    aten=("float_power.Tensor_Tensor", "float_power.Tensor_Scalar", "float_power.Scalar"),
-)  # fmt: skip
+    Raises:
+        DTypeError: on the webgpu device, unless `webgpu.set_float64_precision` lets these types in.
+    """
+    both = input, exponent
+    whole = any(v.is_complex() if isinstance(v, Tensor) else isinstance(v, complex) for v in both)
+    d = dt.complex128 if whole else dt.float64
+    return pow(*[v.to(d) if isinstance(v, Tensor) else v for v in both])
 
 
 @function(exports=None, method=True, ours="an in-place form, as those of declarations")

@@ -10,7 +10,7 @@ from ...autograd.formulas import zeros
 from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.elementwise import elementwise, moved
 from ...op.inplace import in_place
 from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch
@@ -38,7 +38,7 @@ def _in_order(input: Tensor, memory_format: memory_format | None) -> Tensor | No
 @op(
     dtype=same,
     shape=as_input,
-    kernel=elementwise("input", i64="input", boolean="input", c64="input"),
+    kernel=moved("input"),
     reference=lambda input, memory_format: input,
     grad={"input": lambda g: g},
     prepare=_in_order,
@@ -75,7 +75,7 @@ def warn_of_lost_parts(source: DType, target: DType) -> None:
     public="to",
     dtype=lambda call: (call["dtype"], call["input"].dtype),
     shape=as_input,
-    kernel=elementwise("input", i64="input", boolean="input", c64="input"),
+    kernel=moved("input"),
     reference=lambda input, dtype: input,
     grad={"input": lambda g: g},
 )
@@ -103,7 +103,7 @@ def _copy_shape(call: Call):
 @op(
     dtype=_copy_types,
     shape=_copy_shape,
-    kernel=elementwise("src", i64="src", boolean="src", c64="src"),
+    kernel=moved("src"),
     reference=lambda input, src: np.broadcast_to(src, input.shape),
     grad={"input": zeros, "src": lambda g: g},
     exports=None,
