@@ -491,3 +491,23 @@ def test_a_tensor_that_asyncio_run_returns():
 
     for k in range(1, 6):
         assert asyncio.run(add()).tolist() == [k] * 3
+
+
+def test_reads_are_given_up_while_others_are(monkeypatch):
+    """A finalizer may run in between, and read itself."""
+    s, x = stream(), pellucid.ones(4)
+    host = s.open()
+    dropped, drop = [], host.drop_read
+
+    def drop_twice(ticket):
+        dropped.append(ticket)
+        if len(dropped) == 1:
+            s.begin_read(x._storage, 0, 4)
+            assert pellucid.zeros(1).item() == 0
+        drop(ticket)
+
+    monkeypatch.setattr(host, "drop_read", drop_twice)
+    for _ in range(3):
+        s.begin_read(x._storage, 0, 4)
+    assert x.sum().item() == 4
+    assert not s.given_up

@@ -59,21 +59,6 @@ fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-fn store_row(group: u32, row: u32, pixels: ConvPixels, sums: vec4<f32>) {
-    if (row >= params.rows) {
-        return;
-    }
-    var values = sums;
-    if (HAS_BIAS) {
-        values += load_bias(group * params.rows + row);
-    }
-    let places = pixels.places + row * params.out_height * params.out_width;
-    if (pixels.inside.x) { store_out(places.x, values.x); }
-    if (pixels.inside.y) { store_out(places.y, values.y); }
-    if (pixels.inside.z) { store_out(places.z, values.z); }
-    if (pixels.inside.w) { store_out(places.w, values.w); }
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -145,18 +130,20 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             }
         }
     }
-    store_row(group, row, pixels, sum_0);
-    if (ROWS > 1u) {
-        store_row(group, row + 1u, pixels, sum_1);
-    }
-    if (ROWS > 2u) {
-        store_row(group, row + 2u, pixels, sum_2);
-        store_row(group, row + 3u, pixels, sum_3);
-    }
-    if (ROWS > 4u) {
-        store_row(group, row + 4u, pixels, sum_4);
-        store_row(group, row + 5u, pixels, sum_5);
-        store_row(group, row + 6u, pixels, sum_6);
-        store_row(group, row + 7u, pixels, sum_7);
+    // One store in a loop: it may become long, and texts with a copy of it for each value compile for
+    // minutes on CPU adapters.
+    var sums = array<vec4<f32>, 8>(sum_0, sum_1, sum_2, sum_3, sum_4, sum_5, sum_6, sum_7);
+    for (var k = 0u; k < ROWS && row + k < params.rows; k++) {
+        var values = sums[k];
+        if (HAS_BIAS) {
+            values += load_bias(group * params.rows + row + k);
+        }
+        var places = pixels.places + (row + k) * params.out_height * params.out_width;
+        var inside = pixels.inside;
+        for (var p = 0u; p < 4u; p++) {
+            if (inside[p]) {
+                store_out(places[p], values[p]);
+            }
+        }
     }
 }

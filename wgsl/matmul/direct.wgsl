@@ -81,21 +81,6 @@ fn store_value(row: u32, column: u32, sum: f32) {
     store_out(row * params.out_columns + params.start + column, value);
 }
 
-fn store_row(batch: u32, row: u32, column: u32, left: vec4<f32>, right: vec4<f32>) {
-    if (row >= params.rows) {
-        return;
-    }
-    let line = batch * params.rows + row;
-    store_value(line, column, left.x);
-    store_value(line, column + 1u, left.y);
-    store_value(line, column + 2u, left.z);
-    store_value(line, column + 3u, left.w);
-    store_value(line, column + 4u, right.x);
-    store_value(line, column + 5u, right.y);
-    store_value(line, column + 6u, right.z);
-    store_value(line, column + 7u, right.w);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -176,18 +161,16 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         }
     }
 
-    store_row(batch, row, column, left_0, right_0);
-    if (ROWS > 1u) {
-        store_row(batch, row + 1u, column, left_1, right_1);
-    }
-    if (ROWS > 2u) {
-        store_row(batch, row + 2u, column, left_2, right_2);
-        store_row(batch, row + 3u, column, left_3, right_3);
-    }
-    if (ROWS > 4u) {
-        store_row(batch, row + 4u, column, left_4, right_4);
-        store_row(batch, row + 5u, column, left_5, right_5);
-        store_row(batch, row + 6u, column, left_6, right_6);
-        store_row(batch, row + 7u, column, left_7, right_7);
+    // One store in a loop: it may become long, and texts with a copy of it for each value compile for
+    // minutes on CPU adapters.
+    var sums = array<vec4<f32>, 16>(
+        left_0, right_0, left_1, right_1, left_2, right_2, left_3, right_3,
+        left_4, right_4, left_5, right_5, left_6, right_6, left_7, right_7,
+    );
+    for (var k = 0u; k < ROWS && row + k < params.rows; k++) {
+        let line = batch * params.rows + row + k;
+        for (var c = 0u; c < COLUMNS; c++) {
+            store_value(line, column + c, sums[2u * k + c / 4u][c % 4u]);
+        }
     }
 }

@@ -98,6 +98,14 @@ def test_between_one_value_and_itself(weight):
         assert (np.isnan(out) == ~np.isfinite(X)).all()
 
 
+def test_what_is_always_nothing_times_not_a_number():
+    for _ in range(5):
+        x = pellucid.tensor(X)
+        finite, whole = x.isfinite(), x.isnan().int()
+        for nothing in (finite ^ finite, whole - whole, whole & 0):
+            assert (np.isnan((x * nothing).numpy()) == ~np.isfinite(X)).all()
+
+
 def test_handed_on_by_a_reduction_and_into_one():
     for _ in range(5):
         x = pellucid.tensor([[-0.5, 2.0], [1.0, 3.0]])

@@ -70,16 +70,6 @@ fn add_quad(
     return sum + (first + last);
 }
 
-fn store_row(m: u32, row: u32, sums: vec4<f32>) {
-    if (m >= params.batch) {
-        return;
-    }
-    store_value(m, row, sums.x);
-    store_value(m, row + 1u, sums.y);
-    store_value(m, row + 2u, sums.z);
-    store_value(m, row + 3u, sums.w);
-}
-
 fn store_value(m: u32, row: u32, sum: f32) {
     if (row >= params.rows) {
         return;
@@ -175,18 +165,12 @@ fn main(
         }
     }
 
-    store_row(m, row, sum_0);
-    if (BATCH > 1u) {
-        store_row(m + 1u, row, sum_1);
-    }
-    if (BATCH > 2u) {
-        store_row(m + 2u, row, sum_2);
-        store_row(m + 3u, row, sum_3);
-    }
-    if (BATCH > 4u) {
-        store_row(m + 4u, row, sum_4);
-        store_row(m + 5u, row, sum_5);
-        store_row(m + 6u, row, sum_6);
-        store_row(m + 7u, row, sum_7);
+    // One store in a loop: it may become long, and texts with a copy of it for each value compile for
+    // minutes on CPU adapters.
+    var sums = array<vec4<f32>, 8>(sum_0, sum_1, sum_2, sum_3, sum_4, sum_5, sum_6, sum_7);
+    for (var k = 0u; k < BATCH && m + k < params.batch; k++) {
+        for (var r = 0u; r < ROWS; r++) {
+            store_value(m + k, row + r, sums[k][r]);
+        }
     }
 }

@@ -127,13 +127,13 @@ class _Writer:
             parts = [f"{self._opaque(veil)}({expression}.{part})" for part in "xy"]
             expression = f"vec2<f32>({', '.join(parts)})"
         found = convert(expression, physical(d)[2], wanted)
-        return f"{self._opaque(veil)}({found})" if veil and wanted == "f32" else found
+        return f"{self._opaque(veil)}({found})" if wanted == "f32" else found
 
     def _opaque(self, veil: int) -> str:
         """The function of a float of which a compiler knows no more than of one that was stored between: it
         makes abs(a) from sqrt(a) * sqrt(a), a from 1 / (1 / a), and believes that rsqrt(a) is positive. The
         sign bit of a size is zero, which no compiler knows. Nor does it know that values behind two veils are
-        the same: it makes 1 from a / a.
+        the same: it makes 1 from a / a; nor that a bool or an integer is always 0, of which it makes 0 * NaN.
         """
         name = f"handed_on_{veil}" if veil else "handed_on"
         if name not in self.opaque:
