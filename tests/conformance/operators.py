@@ -90,6 +90,7 @@ def leaves_of(*found: Any) -> list:
 
 def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, Counts]) -> None:
     given: Any
+    values = values and not sample.kwargs.get("dropout_p")
     try:
         given = _arguments(sample)  # first: the call may write into its arguments
     except MissingName as error:
@@ -143,6 +144,7 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
 
 
 def _strides(info: Any, sample: Any, values: bool, counts: Counts) -> None:
+    values = values and not sample.kwargs.get("dropout_p")
     try:
         apart = sample.noncontiguous()
         kept = _arguments(apart)

@@ -9,6 +9,7 @@ from pyodide.http import pyfetch
 
 import pellucid
 
+pellucid.webgpu.set_float64_precision("float32")
 MOUNT = os.environ["PELLUCID_MOUNT_URL"]
 
 

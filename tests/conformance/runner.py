@@ -48,6 +48,7 @@ def work(pipe: Connection, device: str, most: int, seed: int) -> None:
     np.seterr(all="ignore")
     torch.set_num_threads(1)
     pellucid.set_default_device(device)
+    pellucid.webgpu.set_float64_precision("float32")
     tables = {
         "op": (operators.in_scope(), operators.run),
         "module": (modules.modules(), modules.run_module),

@@ -112,6 +112,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(2, 3, 4), normal(3, 4, 5)).but(**close), S(normal(2, 3), normal(3, 5), 1),
         S(normal(2, 3), normal(4), 0), S(normal(2, 3, 4), normal(4, 5, 2), ([0, -1], [2, 0])).but(**close),
         S(normal(1, 1, 1), normal(2, 1, 2), ([0, 1], [2, 0])),
+        S(below(9, 1, 2).astype(np.int32), below(9, 2, 3).astype(np.int32), ([1, 0], [0, 1])).but(grad=False),
         bad("have lengths", normal(2, 3), normal(2, 3), 1), bad("dims is 3", normal(2, 3), normal(2, 3), 3)
     ],
     "inner": [S(normal(2, 3), normal(4, 3)), S(normal(3), normal(3)), S(np.float32(2), normal(2, 3)),

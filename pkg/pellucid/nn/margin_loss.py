@@ -170,13 +170,15 @@ def multi_margin_loss(
 
     Args:
         input: (batch, classes) or (classes,).
-        target: class indices, (batch,) or ().
+        target: class indices, (batch,) or (), of one input also (1,).
         p: 1 or 2.
         margin: by which the target's score should be the largest.
         weight: (classes,) or None.
     """
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p must be 1 or 2, not {p}.")
+    if input.dim() == 1 and tuple(target.shape) == (1,):
+        input = input.unsqueeze(0)
     rows, classes = _rows("multi_margin_loss", input, target, -1)
     place = classes.unsqueeze(1)
     lost = (margin - gather(rows, 1, place) + rows).clamp_min(0)

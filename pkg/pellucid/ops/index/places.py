@@ -202,7 +202,7 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     lengths = integers((shape,) if isinstance(shape, int) else shape, "unravel_index: shape")
     if min(lengths, default=0) < 0:
         raise RangeError(f"unravel_index: shape {lengths} has a negative length.")
-    found = []
+    found, indices = [], indices.long()
     for length in reversed(lengths):
         found.append(indices % length)
         indices = indices // length

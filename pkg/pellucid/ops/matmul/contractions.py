@@ -46,9 +46,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     left, right = [axis(d, ranks[0]) for d in first], [axis(d, ranks[1]) for d in second]
     for p, q in zip(left, right, strict=False):  # an axis of length 1 is repeated: the other is summed
         if a._meta.shape[p] == 1:
-            b = b.sum(q, keepdim=True)
+            b = b.sum(q, keepdim=True, dtype=b.dtype)
         elif b._meta.shape[q] == 1:
-            a = a.sum(p, keepdim=True)
+            a = a.sum(p, keepdim=True, dtype=a.dtype)
     lengths = [[x._meta.shape[d] for d in own] for x, own in ((a, left), (b, right))]
     if lengths[0] != lengths[1]:
         raise ShapeError(
