@@ -7,7 +7,15 @@ import math as _math
 import os as _os
 
 from . import autograd, errors
-from .autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+from .autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .device import get_default_device, set_default_device, webgpu
 from .op.kernel.autotune.deterministic import (
     are_deterministic_algorithms_enabled,
@@ -73,6 +81,13 @@ from .tensors.queries import (
     set_float32_matmul_precision,
     set_num_interop_threads,
     set_num_threads,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    typename,
 )
 from .tensors.shape import Size
 from .tensors.tensor import Tensor
@@ -127,6 +142,7 @@ _LAZY = {
     "autocast": "optim.amp",
     "celu_": "nn.functional",
     "GenerationConfig": "models.generate",
+    "GradScaler": "optim.amp",
     "compat": "utils.compat",
     "compile": "op.jit",
     "convert": "utils.conversion",

@@ -25,9 +25,13 @@ from . import text as text
 from . import train as train
 from . import utils as utils
 from . import weights as weights
+from .autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from .autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from .autograd.anomaly import set_anomaly_enabled as set_anomaly_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .autograd.mapped import vmap as vmap
@@ -83,6 +87,7 @@ from .ops.random.generator import manual_seed as manual_seed
 from .ops.random.generator import seed as seed
 from .ops.random.generator import set_rng_state as set_rng_state
 from .optim import amp as amp
+from .optim.amp import GradScaler as GradScaler
 from .optim.amp import autocast as autocast
 from .optim.amp import get_autocast_dtype as get_autocast_dtype
 from .optim.amp import is_autocast_enabled as is_autocast_enabled
@@ -141,6 +146,13 @@ from .tensors.queries import result_type as result_type
 from .tensors.queries import set_float32_matmul_precision as set_float32_matmul_precision
 from .tensors.queries import set_num_interop_threads as set_num_interop_threads
 from .tensors.queries import set_num_threads as set_num_threads
+from .tensors.queries import sym_float as sym_float
+from .tensors.queries import sym_int as sym_int
+from .tensors.queries import sym_ite as sym_ite
+from .tensors.queries import sym_max as sym_max
+from .tensors.queries import sym_min as sym_min
+from .tensors.queries import sym_not as sym_not
+from .tensors.queries import typename as typename
 from .tensors.shape import Size as Size
 from .tensors.tensor import Tensor as Tensor
 from .tensors.typed import set_default_tensor_type as set_default_tensor_type

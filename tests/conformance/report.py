@@ -130,7 +130,7 @@ def page(facts: dict) -> str:
         "raise.",
         "A sample passes when shape, dtype and values agree: integers exactly, floats within 1e-3, PyTorch's "
         "own tolerance between devices.",
-        "float64 is on webgpu as `webgpu.set_float64_precision(\"float32\")` has it.",
+        'float64 is on webgpu as `webgpu.set_float64_precision("float32")` has it.',
         "A name is *part* when some samples pass and others raise a typed error or need a missing name.",
         "",
         "Out of scope: sparse, nested and masked-prototype operators, and those that PyTorch has for its own "

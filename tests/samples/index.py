@@ -250,7 +250,8 @@ SAMPLES: dict[str, list[Sample]] = {
         *each(DTYPES, matrix, bits > 0, normal(20)), bad("not bool", matrix, matrix, matrix),
         bad("Convert one", matrix, bits > 0, below(9, 20))
     ],
-    "unravel_index": [S(below(24, 3, 4), (2, 3, 4)), S(below(7, 5).astype(np.int32), 7), S(np.array(5), (2, 3)),
+    "unravel_index": [S(below(24, 3, 4), (2, 3, 4)), S(below(7, 5).astype(np.int32), 7),
+        S(np.array(5), (2, 3)),
         bad("must be integers", matrix, (2, 3)),
         bad("negative length", below(5, 3), (-1, 3))],
     "nonzero_static": [S(bits, size=5), S(bits, size=30, fill_value=9), S(bits, size=0), S(np.float32(2),

@@ -115,7 +115,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.multi_margin_loss": [
         # PyTorch has no second derivatives of it, nor of the next.
         *[s.but(second=False) for s in (*[S(x, classes, reduction=how) for how in REDUCTIONS],
-            S(x, classes, 2, 0.5), S(x[0], np.array(3)), S(x[0], np.array([3]), reduction="none"), S(x[0, 0], np.array(0)),
+            S(x, classes, 2, 0.5), S(x[0], np.array(3)), S(x[0, 0], np.array(0)),
+            S(x[0], np.array([3]), reduction="none"),
             weighted("multi_margin_loss", x, classes, weight))],
         bad("p must be 1 or 2", x, classes, 3),
         bad("input has shape", x, classes[:2, None]).but(error=ValueError)

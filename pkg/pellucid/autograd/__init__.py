@@ -12,11 +12,12 @@ from .derivatives import backward, grad
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
-    "Function", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional", "grad", "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "functional",
+    "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 
 refuse_others("torch.autograd", globals())

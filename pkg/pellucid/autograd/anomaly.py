@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GradientError
+from ..op.arguments import boolean
 from ..tensors.tensor import Tensor
 from .engine import anomalies
 from .nodes import Node, sites
@@ -106,6 +107,11 @@ class detect_anomaly(set_detect_anomaly):
         _switch(True, self._check)
 
 
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Look for anomalies, or stop looking."""
+    _switch(boolean(enabled, "set_anomaly_enabled: enabled"), boolean(check_nan, "check_nan"))
+
+
 def is_anomaly_enabled() -> bool:
     """Whether anomalies are looked for."""
     return _state["on"]
@@ -116,4 +122,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     return _state["nan"]
 
 
-__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+__all__ = [
+    "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
+    "set_detect_anomaly",
+]  # fmt: skip

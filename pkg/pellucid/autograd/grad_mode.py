@@ -177,6 +177,27 @@ class enable_grad(_Mode):
     _mode = True
 
 
-inference_mode = no_grad
+class inference_mode(no_grad):
+    """`no_grad`; with ``mode=False`` `enable_grad`."""
 
-__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+    def __new__(cls, mode=True) -> Any:
+        self = object.__new__(cls)
+        self._mode = mode is False
+        if isinstance(mode, bool):
+            return self
+        self.__init__()
+        return self(mode)
+
+    def __init__(self, mode=True):
+        super().__init__()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether ops do not record: inference mode is `no_grad` here."""
+    return not is_grad_enabled()
+
+
+__all__ = [
+    "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
+    "set_grad_enabled",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..errors import ArgumentError, WeightError
 from ..ops.shape.joining import stack
 from ..tensors.absent import refuse_others
 from ..tensors.tensor import Tensor
+from .modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from .modules.module import Module
 
 
@@ -121,9 +122,34 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     return found
 
 
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """The function itself: nothing here records views or writes in place apart from their results.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.func.functionalize.html
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(
+            f"functionalize: remove is {remove!r}, neither mutations nor mutations_and_views."
+        )
+    return func
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let all batch norms of a module normalize by the batch alone, without running statistics, as `vmap`
+    needs it; returns the module.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.func.replace_all_batch_norm_modules_.html
+    """
+    for m in root.modules():
+        if isinstance(m, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
+            m.track_running_stats = False
+            m.running_mean = m.running_var = m.num_batches_tracked = None
+    return root
+
+
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "stack_module_state", "vjp", "vmap",
+    "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 refuse_others("torch.func", globals())

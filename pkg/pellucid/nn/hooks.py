@@ -356,6 +356,10 @@ class Listened:
         """
         return self._listen(Hook("backward", hook), prepend)
 
+    def register_backward_hook(self, hook: Callable) -> HookHandle:
+        """`register_full_backward_hook`, under its older name."""
+        return self.register_full_backward_hook(hook)
+
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> HookHandle:
         """Call ``hook(module, grad_output)`` before the gradients of inputs; a result replaces them."""
         return self._listen(Hook("backward_pre", hook), prepend)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from functools import wraps
 from math import ceil, prod, sqrt
 
 import numpy as np
@@ -257,6 +260,26 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 def _fill(target: Tensor, values: np.ndarray) -> Tensor:
     return target.copy_(tensor(values.astype(np.float32), device="cpu"))
 
+
+def _older(name: str) -> Callable:
+    """A form without underscore, which PyTorch gave up."""
+    newer = globals()[f"{name}_"]
+
+    @wraps(newer)
+    def older(*args, **kwargs):
+        warnings.warn(f"nn.init.{name} is deprecated. Use nn.init.{name}_.", FutureWarning, stacklevel=2)
+        return newer(*args, **kwargs)
+
+    older.__name__ = older.__qualname__ = name
+    return older
+
+
+globals().update({
+    name: _older(name) for name in (
+        "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal", "sparse",
+        "uniform", "xavier_normal", "xavier_uniform",
+    )
+})  # fmt: skip
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "fans", "kaiming_normal_", "kaiming_uniform_", "normal_",

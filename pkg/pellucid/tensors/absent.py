@@ -23,7 +23,6 @@ INSTEAD = {
     "torch.onnx": "torch.onnx.load for files that PyTorch wrote, and safetensors to write",
     "torch.distributed": "one process",
     "torch.nn.parallel": "the module itself, on one device",
-    "torch.nn.DataParallel": "the module itself, on one device",
     "torch.nested": "padded tensors with a mask",
     "torch.export": "torch.export.load for programs that PyTorch exported",
 }

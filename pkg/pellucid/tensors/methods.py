@@ -12,7 +12,7 @@ import numpy as np
 from ..autograd import backward
 from ..device import device as Device
 from ..device import resolved
-from ..errors import ArgumentError, GradientError, ShapeError
+from ..errors import ArgumentError, DeviceError, GradientError, ShapeError
 from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
 from ..op.inplace import in_place
@@ -36,6 +36,17 @@ from .typed import construct, dtype_of, new, type_name
 _FIELDS = frozenset({*Tensor.__annotations__, "_index"})
 
 
+def _each(target: Tensor, name: str, function: Callable, *others: Tensor) -> Tensor:
+    """Write a Python function of the elements over them."""
+    if target.requires_grad:
+        raise GradientError(f"{name}: the tensor requires grad, and a Python function has no derivative.")
+    if target.device.type != "cpu":
+        raise DeviceError(f"{name}: is for tensors on the cpu device, this one is on {target.device}.")
+    lines = [t.expand(target.shape).contiguous().flatten().tolist() for t in (target, *others)]
+    made = [function(*values) for values in zip(*lines, strict=True)]
+    return target.copy_(tensor(made, dtype=target.dtype, device="cpu").reshape(target.shape))
+
+
 class _Methods(Tensor):
     """Methods of Tensor that are made of ops and are no ops. They are attached to Tensor itself."""
 
@@ -44,6 +55,19 @@ class _Methods(Tensor):
 
     def _repr_html_(self) -> str | None:
         return picture(self)
+
+    def apply_(self, callable: Callable) -> Tensor:
+        """Write ``callable(value)`` over every element, on the cpu device."""
+        return _each(self, "apply_", callable)
+
+    def map_(self, tensor: Tensor, callable: Callable) -> Tensor:
+        """Write ``callable(value, other)`` over every element, with those of a tensor that broadcasts, on the
+        cpu device."""
+        return _each(self, "map_", callable, tensor)
+
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The tensor itself, which is dense; with another dtype if one is given."""
+        return self if dtype is None else self.to(dtype)
 
     def backward(
         self,

@@ -143,3 +143,45 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise ArgumentError(
             f"set_float32_matmul_precision: {precision!r} is none of 'highest', 'high' and 'medium'."
         )
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type with its module; of a tensor PyTorch's, such as ``torch.FloatTensor``."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) or hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None) or ""
+    return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
+
+
+# Of sizes, which are plain numbers here.
+
+
+def sym_int(a: Any) -> int:
+    """A size as an integer, towards zero."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """A size as a float."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """Whether a truth about sizes does not hold."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger of two sizes; a float if one of them is."""
+    return max(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two sizes; a float if one of them is."""
+    return min(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """One of two sizes, by a truth."""
+    return t if b else f

@@ -8,7 +8,7 @@ from builtins import bool as _bool
 from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..device import device as Device
@@ -150,6 +150,13 @@ class Tensor(Portable):
         """As bool: whether values are not zero."""
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str | None: ...
+    def apply_(self, callable: Callable) -> Tensor:
+        """Write ``callable(value)`` over every element, on the cpu device."""
+    def map_(self, tensor: Tensor, callable: Callable) -> Tensor:
+        """Write ``callable(value, other)`` over every element, with those of a tensor that broadcasts, on
+        the cpu device."""
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """The tensor itself, which is dense; with another dtype if one is given."""
     def backward(
         self,
         gradient: Tensor | None = None,

@@ -6,8 +6,8 @@ Source: Chen et al. 2016, "Training deep nets with sublinear memory cost"
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled, under
@@ -130,4 +130,24 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: 
     return run((segments - 1) * size, len(parts))(input)
 
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: the ``context_fn`` of `checkpoint` unless another is given."""
+    return nullcontext(), nullcontext()
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Accepted and without effect: a segment is computed again as a whole."""
+    yield
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted and without effect."""
+    yield
+
+
+__all__ = [
+    "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]  # fmt: skip

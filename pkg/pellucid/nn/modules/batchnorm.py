@@ -320,7 +320,14 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
+class CrossMapLRN2d(LocalResponseNorm):
+    """`LocalResponseNorm` of images, under its older name.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
+    """
+
+
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
-    "InstanceNorm3d", "LocalResponseNorm", "SyncBatchNorm",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm", "InstanceNorm1d",
+    "InstanceNorm2d", "InstanceNorm3d", "LocalResponseNorm", "SyncBatchNorm",
 ]  # fmt: skip

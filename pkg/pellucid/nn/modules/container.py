@@ -315,6 +315,24 @@ class ParameterList(Module):
         return "\n".join(f"({k}): {_shown(p)}" for k, p in enumerate(self))
 
 
+class DataParallel(Module):
+    """A module that several GPUs would share; here it is called as it is, on its own device.
+
+    Args:
+        module: the module, whose names in `state_dict` begin with ``module.``.
+        device_ids, output_device, dim: accepted for PyTorch's sake.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
+    """
+
+    def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):
+        super().__init__()
+        self.module, self.device_ids, self.dim = module, [], dim
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self.module(*inputs, **kwargs)
+
+
 def _shown(p: Tensor) -> str:
     return f"Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
 
@@ -323,4 +341,4 @@ def _parameter(value: Tensor) -> Parameter:
     return value if isinstance(value, Parameter) else Parameter(value)
 
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -71,6 +71,10 @@ class NLLLoss(_WeightedLoss):
         return loss.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
 
 
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss` of images, under its older name."""
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """``-sum_c target_c * log_softmax(input)_c``; see `functional.cross_entropy`.
 

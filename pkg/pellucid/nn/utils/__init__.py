@@ -82,6 +82,11 @@ def clip_grad_norm_(
     return total
 
 
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """`clip_grad_norm_`, under its older name."""
+    return clip_grad_norm_(*args, **kwargs)
+
+
 def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
     factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
     for g in grads:
@@ -156,6 +161,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 __all__ = [
+    "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",

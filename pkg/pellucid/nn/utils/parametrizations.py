@@ -15,6 +15,7 @@ from ...tensors.tensor import Tensor
 from ..functional import normalize
 from ..modules.module import Module
 from ..parameter import Parameter
+from .orthogonal import orthogonal
 from .parametrize import register_parametrization
 
 
@@ -240,4 +241,4 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     return _end(module, name, _SpectralNorm, "remove_spectral_norm")
 
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]

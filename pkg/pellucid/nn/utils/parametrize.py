@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...errors import ArgumentError, RangeError
@@ -46,7 +46,8 @@ class ParametrizationList(ModuleList):
         begin: Any = original
         for module in reversed(modules):
             if hasattr(module, "right_inverse"):
-                begin = module.right_inverse(begin)
+                with suppress(NotImplementedError):  # begins with what is there
+                    begin = module.right_inverse(begin)
         self.is_tensor = isinstance(begin, Tensor)
         if self.is_tensor:
             if isinstance(original, Parameter):
