@@ -117,7 +117,22 @@ SMALL = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokenizer.ggml.model": "t5"}, "tokenizer.ggml.model is 't5'"),
+        ({"tokenizer.ggml.model": "rwkv"}, "tokenizer.ggml.model is 'rwkv', but only gpt2, llama, bert, t5"),
+        ({"tokenizer.ggml.model": "t5"}, "tokenizer.ggml.scores is missing"),
+        (
+            {"tokenizer.ggml.model": "t5", "tokenizer.ggml.scores": [0.0, 0.0, 0.0]},
+            "unknown_token_id is miss",
+        ),
+        (
+            {
+                "tokenizer.ggml.model": "t5",
+                "tokenizer.ggml.scores": [0.0, 0.0, 0.0],
+                "tokenizer.ggml.unknown_token_id": 0,
+                "tokenizer.ggml.precompiled_charsmap": [1],
+            },
+            "precompiled_charsmap is no list of bytes",
+        ),
+        ({"tokenizer.ggml.model": "bert"}, r"no token is \[UNK\]"),
         ({"tokenizer.ggml.pre": "nobody"}, "tokenizer.ggml.pre is 'nobody'"),
         ({"tokenizer.ggml.tokens": None}, "tokenizer.ggml.tokens is missing"),
         ({"tokenizer.ggml.tokens": [1, 2]}, "tokenizer.ggml.tokens is a list of length 2"),

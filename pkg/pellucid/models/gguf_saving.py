@@ -209,6 +209,8 @@ def _metadata(model: Any, architecture: str, tokenizer: Any) -> dict[str, Any]:
     if tokenizer is not None:
         found = {key: value for key, value in found.items() if not key.startswith("tokenizer.")}
         found |= tokenizer_to_gguf(tokenizer, config.vocab_size)
+    if getattr(config, "type_vocab_size", 0):
+        found["tokenizer.ggml.token_type_count"] = config.type_vocab_size
     # llama.cpp asks for numbers of 32 bits.
     return {k: float(np.float32(v)) if isinstance(v, float) else v for k, v in found.items()}
 

@@ -1,37 +1,44 @@
 """The vocabulary inside a GGUF file, written as the ``tokenizer.json`` that Hugging Face's libraries read."""
 
-from collections.abc import Mapping
-from enum import IntEnum
-from numbers import Real
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from pellucid.errors import FormatError
 from pellucid.text import special
+from pellucid.text.gguf_document import (
+    TokenType,
+    document,
+    numbers,
+    strings,
+    template,
+    token_id,
+    vocabulary,
+)
 from pellucid.text.pretokenizers import PRE_TOKENIZERS
 from pellucid.weights.fields import check, shown, whole
 
+LONGEST_WORD = 100  # characters of a word that WordPiece cuts
+BERT_NORMALIZER = {
+    "type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+    "lowercase": True,
+}  # fmt: skip
 SPACE = "\u2581"  # SentencePiece writes a space as this character
 _LONGEST_PIECE = 2048
+_BPE = {
+    "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+    "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
+}  # fmt: skip
 _MOST_CHARACTERS = 1 << 23  # four times those of the largest vocabularies
-
-
-class TokenType(IntEnum):
-    """What ``tokenizer.ggml.token_type`` says of each token."""
-
-    NORMAL = 1
-    UNKNOWN = 2
-    CONTROL = 3
-    USER_DEFINED = 4
-    UNUSED = 5
-    BYTE = 6
 
 
 def tokenizer_json_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Build the content of a ``tokenizer.json`` from a GGUF file's metadata.
 
-    Two kinds of vocabulary are understood: ``gpt2`` (byte-level BPE with written merges, cut as the file's
-    ``tokenizer.ggml.pre`` names) and ``llama`` (SentencePiece BPE, whose merges follow from the scores, with
-    byte fallback).
+    Four kinds of vocabulary are understood: ``gpt2`` (byte-level BPE with written merges, cut as the file's
+    ``tokenizer.ggml.pre`` names), ``llama`` (SentencePiece BPE, whose merges follow from the scores, with
+    byte fallback), ``bert`` (WordPiece of small letters) and ``t5`` (SentencePiece Unigram).
 
     Args:
         metadata: the file's key-value pairs as plain Python values (``tokenizer.ggml.tokens`` a list of str,
@@ -50,15 +57,13 @@ def tokenizer_json_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
         >>> tokenizer_json_from_gguf(gguf.metadata)["model"]["type"]
         'BPE'
     """
-    tokens = _strings(metadata, "tokenizer.ggml.tokens")
-    types = _numbers(metadata, "tokenizer.ggml.token_type", len(tokens), default=TokenType.NORMAL)
+    tokens = strings(metadata, "tokenizer.ggml.tokens")
+    types = numbers(metadata, "tokenizer.ggml.token_type", len(tokens), default=TokenType.NORMAL)
     kind = metadata.get("tokenizer.ggml.model")
-    if kind == "gpt2":
-        return _byte_level(metadata, tokens, types)
-    if kind == "llama":
-        return _sentencepiece(metadata, tokens, types)
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind](metadata, tokens, types)
     raise FormatError(
-        f"tokenizer_json_from_gguf: tokenizer.ggml.model is {shown(kind)}, but only 'gpt2' and 'llama' can "
+        f"tokenizer_json_from_gguf: tokenizer.ggml.model is {shown(kind)}, but only {', '.join(KINDS)} can "
         "be read from GGUF. "
         "Load the tokenizer from the model's own folder, one with a tokenizer.json."
     )
@@ -82,12 +87,19 @@ def tokenizer_config_from_gguf(metadata: Mapping[str, Any]) -> dict[str, Any]:
         >>> tokenizer_config_from_gguf(gguf.metadata)["eos_token"]
         '<|im_end|>'
     """
-    tokens = _strings(metadata, "tokenizer.ggml.tokens")
+    tokens = strings(metadata, "tokenizer.ggml.tokens")
     config: dict[str, Any] = {}
     for role, key in ROLES.items():
-        index = _token_id(metadata, f"tokenizer.ggml.{key}", len(tokens))
+        index = token_id(metadata, f"tokenizer.ggml.{key}", len(tokens))
         if index is not None:
             config[role] = tokens[index]
+    if metadata.get("tokenizer.ggml.model") == "bert":
+        # What begins and ends a text has names of its own there.
+        for role, other in (("cls_token", "bos_token"), ("sep_token", "eos_token")):
+            token = config.pop(other, None)
+            if token is not None:
+                config.setdefault(role, token)
+        config["tokenizer_class"] = "BertTokenizer"
     prefix = "tokenizer.chat_template."
     named = {key.removeprefix(prefix): text for key, text in metadata.items() if key.startswith(prefix)}
     main = metadata.get("tokenizer.chat_template")
@@ -124,7 +136,7 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: list[int]
             "Load the tokenizer from the model's own folder, one with a tokenizer.json."
         )
     merges = []
-    for position, merge in enumerate(_strings(metadata, "tokenizer.ggml.merges")):
+    for position, merge in enumerate(strings(metadata, "tokenizer.ggml.merges")):
         # A space never occurs in a byte-level token, except as the very first character in a few older files.
         left, separator, right = merge[1:].partition(" ")
         if not separator or not right:
@@ -139,21 +151,20 @@ def _byte_level(metadata: Mapping[str, Any], tokens: list[str], types: list[int]
         {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
         for regex in family.splits
     ]
-    return _document(
-        metadata,
+    return document(
         tokens,
         types,
         normalizer={"type": "NFC"} if family.compose else None,
         pre_tokenizer={"type": "Sequence", "pretokenizers": [*splits, byte_level]},
         decoder=byte_level,
-        begins=family.begins,
-        model={"vocab": _vocabulary(tokens), "merges": merges, "ignore_merges": family.whole_words},
+        frame=_frame(metadata, tokens, family.begins),
+        model=_BPE | {"vocab": vocabulary(tokens), "merges": merges, "ignore_merges": family.whole_words},
     )
 
 
 def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str], types: list[int]) -> dict[str, Any]:
-    scores = _numbers(metadata, "tokenizer.ggml.scores", len(tokens), default=None)
-    unknown = _token_id(metadata, "tokenizer.ggml.unknown_token_id", len(tokens))
+    scores = numbers(metadata, "tokenizer.ggml.scores", len(tokens), default=None)
+    unknown = token_id(metadata, "tokenizer.ggml.unknown_token_id", len(tokens))
     # User-defined pieces are matched in the text itself, before spaces are rewritten.
     tokens = [
         token.replace(SPACE, " ") if kind == TokenType.USER_DEFINED else token
@@ -167,8 +178,7 @@ def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str], types: list[i
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ]
-    return _document(
-        metadata,
+    return document(
         tokens,
         types,
         normalizer={"type": "Sequence", "normalizers": [prepend, spaces] if prefixed else [spaces]},
@@ -178,9 +188,10 @@ def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str], types: list[i
             "decoders": decoders
             + ([{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefixed else []),
         },
-        begins=True,
-        model={
-            "vocab": _vocabulary(tokens),
+        frame=_frame(metadata, tokens, True),
+        model=_BPE
+        | {
+            "vocab": vocabulary(tokens),
             "merges": _merges_from_scores(tokens, types, scores),
             "unk_token": None if unknown is None else tokens[unknown],
             "fuse_unk": True,
@@ -215,121 +226,101 @@ def _merges_from_scores(tokens: list[str], types: list[int], scores: list[float]
     return merges
 
 
-def _document(
-    metadata: Mapping[str, Any],
-    tokens: list[str],
-    types: list[int],
-    *,
-    normalizer: dict | None,
-    pre_tokenizer: dict | None,
-    decoder: dict,
-    begins: bool,
-    model: dict[str, Any],
-) -> dict[str, Any]:
-    added = [
-        {
-            "id": index, "content": tokens[index], "single_word": False, "lstrip": False, "rstrip": False,
-            "normalized": False, "special": kind != TokenType.USER_DEFINED,
-        }
-        for index, kind in enumerate(types)
-        if kind in (TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.UNKNOWN) and tokens[index]
-    ]  # fmt: skip
-    defaults = {
-        "type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-        "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-    }  # fmt: skip
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": added,
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer,
-        "post_processor": _frame(metadata, tokens, begins),
-        "decoder": decoder,
-        "model": defaults | model,
-    }
-
-
 def _frame(metadata: Mapping[str, Any], tokens: list[str], begins: bool) -> dict[str, Any]:
-    """The tokens added around a text, as ``add_bos_token`` and ``add_eos_token`` ask."""
-    bos = _token_id(metadata, "tokenizer.ggml.bos_token_id", len(tokens))
-    eos = _token_id(metadata, "tokenizer.ggml.eos_token_id", len(tokens))
+    """The tokens around a text, as ``add_bos_token`` and ``add_eos_token`` ask."""
+    bos = token_id(metadata, "tokenizer.ggml.bos_token_id", len(tokens))
+    eos = token_id(metadata, "tokenizer.ggml.eos_token_id", len(tokens))
     first = bos if metadata.get("tokenizer.ggml.add_bos_token", begins) else None
     last = eos if metadata.get("tokenizer.ggml.add_eos_token", False) else None
-
-    def special(index: int | None, sequence: int) -> list[dict]:
-        return [] if index is None else [{"SpecialToken": {"id": tokens[index], "type_id": sequence}}]
-
-    def framed(name: str, sequence: int) -> list[dict]:
-        return [
-            *special(first, sequence),
-            {"Sequence": {"id": name, "type_id": sequence}},
-            *special(last, sequence),
-        ]
-
-    return {
-        "type": "TemplateProcessing",
-        "single": framed("A", 0),
-        "pair": framed("A", 0) + framed("B", 1),
-        "special_tokens": {
-            tokens[index]: {"id": tokens[index], "ids": [index], "tokens": [tokens[index]]}
-            for index in (first, last)
-            if index is not None
-        },
-    }
+    return template(tokens, first, last, first)
 
 
-def _vocabulary(tokens: list[str]) -> dict[str, int]:
-    # The first of two equal tokens keeps its id, as in a lookup that scans the list.
-    return {token: index for index, token in reversed(list(enumerate(tokens)))}
-
-
-def _strings(metadata: Mapping[str, Any], key: str) -> list[str]:
-    value = metadata.get(key)
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+def _wordpiece(metadata: Mapping[str, Any], tokens: list[str], types: list[int]) -> dict[str, Any]:
+    """Words whose pieces behind the first begin with ``##``; the file marks beginnings of words instead."""
+    names = [
+        token if kind == TokenType.CONTROL else token[1:] if token.startswith(SPACE) else f"##{token}"
+        for token, kind in zip(tokens, types, strict=True)
+    ]
+    unknown = _role(metadata, names, "[UNK]", "unknown_token_id")
+    if unknown is None:
         raise FormatError(
-            f"tokenizer_json_from_gguf: {key} is {_describe(value)}, not a list of strings. "
-            "The file holds no readable vocabulary; load the tokenizer from a folder with a tokenizer.json."
-        )
-    return list(value)
-
-
-def _numbers(metadata: Mapping[str, Any], key: str, count: int, default: Any) -> list:
-    value = metadata.get(key)
-    if value is None and default is not None:
-        return [default] * count
-    numbers: Any = value.tolist() if hasattr(value, "tolist") else value  # type: ignore[union-attr]
-    if not isinstance(numbers, list | tuple) or not all(
-        isinstance(item, Real) and item == item for item in numbers
-    ):  # NaN has no order
-        numbers = ()
-    if len(numbers) != count:
-        raise FormatError(
-            f"tokenizer_json_from_gguf: {key} is {_describe(value)}, not a number for each of the {count} "
-            "tokens. "
+            "tokenizer_json_from_gguf: tokenizer.ggml.unknown_token_id is missing, and no token is [UNK]. "
             "The file is damaged; load the tokenizer from a folder with a tokenizer.json."
         )
-    return list(numbers)
+    begins, ends = (metadata.get(f"tokenizer.ggml.add_{name}_token", True) for name in ("bos", "eos"))
+    return document(
+        names,
+        types,
+        normalizer=BERT_NORMALIZER,
+        pre_tokenizer={"type": "BertPreTokenizer"},
+        decoder={"type": "WordPiece", "prefix": "##", "cleanup": True},
+        frame=template(
+            names,
+            _role(metadata, names, "[CLS]", "cls_token_id", "bos_token_id") if begins else None,
+            _role(metadata, names, "[SEP]", "seperator_token_id", "eos_token_id") if ends else None,
+            None,
+        ),
+        model={
+            "type": "WordPiece", "unk_token": names[unknown], "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": LONGEST_WORD, "vocab": vocabulary(names),
+        },
+    )  # fmt: skip
 
 
-def _token_id(metadata: Mapping[str, Any], key: str, count: int) -> int | None:
-    value = metadata.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < count:
+def _unigram(metadata: Mapping[str, Any], tokens: list[str], types: list[int]) -> dict[str, Any]:
+    """Pieces with the logarithms of how likely they are: of all ways to cut a text the likeliest counts."""
+    scores = numbers(metadata, "tokenizer.ggml.scores", len(tokens), default=None)
+    unknown = token_id(metadata, "tokenizer.ggml.unknown_token_id", len(tokens))
+    if unknown is None or not all(map(isfinite, scores)):
         raise FormatError(
-            f"tokenizer_json_from_gguf: {key} is {shown(value)}, outside the vocabulary of {count} tokens. "
-            "The file is damaged."
+            "tokenizer_json_from_gguf: tokenizer.ggml.unknown_token_id is missing, or tokenizer.ggml.scores "
+            "are not finite. The file is damaged; load the tokenizer from a folder with a tokenizer.json."
         )
-    return value
-
-
-def _describe(value: Any) -> str:
-    return (
-        "missing"
-        if value is None
-        else f"a {type(value).__name__} of length {len(value)}"
-        if hasattr(value, "__len__")
-        else repr(value)
+    charsmap = metadata.get("tokenizer.ggml.precompiled_charsmap") or b""
+    if not isinstance(charsmap, bytes):
+        raise FormatError(
+            "tokenizer_json_from_gguf: tokenizer.ggml.precompiled_charsmap is no list of bytes. The file is "
+            "damaged; load the tokenizer from a folder with a tokenizer.json."
+        )
+    precompiled = {"type": "Precompiled", "precompiled_charsmap": b64encode(charsmap).decode()}
+    single = [
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
+    ]
+    steps = [
+        *([precompiled] if charsmap else []),
+        *(single if metadata.get("tokenizer.ggml.remove_extra_whitespaces", True) else []),
+    ]
+    prefixed = metadata.get("tokenizer.ggml.add_space_prefix", True)
+    scheme = "always" if prefixed else "never"
+    spaces = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": True}
+    bos = token_id(metadata, "tokenizer.ggml.bos_token_id", len(tokens))
+    eos = token_id(metadata, "tokenizer.ggml.eos_token_id", len(tokens))
+    first = bos if metadata.get("tokenizer.ggml.add_bos_token", False) else None
+    last = eos if metadata.get("tokenizer.ggml.add_eos_token", True) else None
+    pieces = [list(pair) for pair in zip(tokens, scores, strict=True)]
+    return document(
+        tokens,
+        types,
+        normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
+        pre_tokenizer=spaces,
+        decoder=spaces,
+        frame=template(tokens, first, last, None if first is None else last),
+        model={"type": "Unigram", "unk_id": unknown, "vocab": pieces, "byte_fallback": False},
     )
+
+
+def _role(metadata: Mapping[str, Any], tokens: list[str], name: str, *keys: str) -> int | None:
+    """The token of the first key that is there, else the one of a name."""
+    found = (token_id(metadata, f"tokenizer.ggml.{key}", len(tokens)) for key in keys)
+    usual = tokens.index(name) if name in tokens else None
+    return next((index for index in found if index is not None), usual)
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any], list[str], list[int]], dict[str, Any]]] = {
+    "gpt2": _byte_level,
+    "llama": _sentencepiece,
+    "bert": _wordpiece,
+    "t5": _unigram,
+}
+"""What reads a vocabulary, by ``tokenizer.ggml.model``."""

@@ -31,7 +31,7 @@ _LARGEST_ALIGNMENT = 1 << 20
 
 # Metadata types: number -> struct letter; strings (8) and arrays (9) have lengths of their own.
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_BOOL, _STRING, _ARRAY, _UINT32 = 7, 8, 9, 4
+_BYTE, _BOOL, _STRING, _ARRAY, _UINT32 = 0, 7, 8, 9, 4
 
 _REMOVED = {4, 5, 31, 32, 33, 36, 37, 38}
 
@@ -109,7 +109,7 @@ class _Cursor:
             "or newer than GGUF v3."
         )
 
-    def array(self, what: str, depth: int) -> list:
+    def array(self, what: str, depth: int) -> list | bytes:
         if depth > _DEEPEST:
             raise FormatError(
                 f"{self.where}: {what} nests arrays deeper than {_DEEPEST} levels. The file is damaged or "
@@ -128,6 +128,9 @@ class _Cursor:
                 f"{self.where}: {what} before byte {self.at:,} claims {count:,} elements; all arrays may "
                 f"have {_MOST_ELEMENTS:,}. The file is damaged."
             )
+        if kind == _BYTE:
+            start = self.take(count, what)
+            return bytes(self.header.bytes[start : start + count])
         if kind in _SCALARS and kind != _BOOL:
             form = f"<{count}{_SCALARS[kind]}"
             start = self.take(struct.calcsize(form), what)

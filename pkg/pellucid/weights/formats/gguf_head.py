@@ -84,6 +84,8 @@ def _string(text: str) -> bytes:
 
 def _value(value: Any) -> bytes:
     """A value of a key with its type; whole numbers have 32 bits where they fit, as llama.cpp has them."""
+    if isinstance(value, bytes):
+        return struct.pack("<IIQ", 9, 0, len(value)) + value
     if isinstance(value, list):
         kinds = [_typed(v) for v in value]
         kind, letter = max(kinds, default=(5, "i"))
