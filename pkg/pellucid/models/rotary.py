@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, inf, log, pi, sqrt
+from math import ceil, floor, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -223,10 +223,11 @@ class RotaryEmbedding(Module):
         super().__init__()
         self.base, self.scaling = base, scaling or {}
         self._frequencies = inverse_frequencies(head_dim, base, scaling)
-        self._long, self.original = self._frequencies, inf
+        self._long = self._frequencies
+        self.original: int | None = None  # positions past which LongRoPE turns otherwise
         if kind_of(scaling) == "longrope":
             self._long = inverse_frequencies(head_dim, base, scaling, is_long=True)
-            self.original = _number(self.scaling, "original_max_position_embeddings")
+            self.original = int(_number(self.scaling, "original_max_position_embeddings"))
         self._factor = attention_factor(scaling)
         self._max_positions = max_positions
         self._interleaved = interleaved
@@ -260,7 +261,7 @@ class RotaryEmbedding(Module):
         """Slow each pair of columns down by a factor of its own, as a GGUF's ``rope_freqs`` does."""
         self._frequencies, self._long = self._frequencies / factors, self._long / factors
 
-    def tables(self, end: int, device, *, is_long: bool = False):
+    def tables(self, end: int, device, is_long: bool = False):
         """Cosines and sines for at least ``end`` positions; made once, doubled when they no longer suffice.
 
         Args:
@@ -286,7 +287,7 @@ class RotaryEmbedding(Module):
                 rows *= 2
             rows = min(rows, self._max_positions)
             frequencies = self._long if is_long else self._frequencies
-            if rows > self.original and not is_long:
+            if self.original is not None and rows > self.original and not is_long:
                 is_past = np.arange(rows).reshape(-1, 1) >= self.original
                 frequencies = np.where(is_past, self._long, frequencies)
             cos, sin = rotary_tables(frequencies, rows, factor=self._factor, device=device)
@@ -303,9 +304,9 @@ class RotaryEmbedding(Module):
         Raises:
             DimensionError: it does.
         """
-        if 0 < begun <= self.original < end:
+        if self.original is not None and 0 < begun <= self.original < end:
             raise DimensionError(
-                f"positions {begun} to {end - 1}: past {self.original:.0f} this model turns all positions by "
+                f"positions {begun} to {end - 1}: past {self.original} this model turns all positions by "
                 "other factors, and a cache holds keys turned by the first ones. Generate up to there, then "
                 "give the whole text to a new cache."
             )
@@ -313,9 +314,11 @@ class RotaryEmbedding(Module):
     def forward(self, x, position: int):
         """Queries or keys (batch, heads, time, head_dim), the first of them at ``position``."""
         *_, time, _ = x.shape
-        end = position + time
-        self.check_growth(position, end)
-        cos, sin = self.tables(end, x.device, is_long=position == 0 and end > self.original)
+        end, original, is_long = position + time, self.original, False
+        if original is not None:
+            self.check_growth(position, end)
+            is_long = position == 0 and end > original
+        cos, sin = self.tables(end, x.device, is_long)
         return rotary_embedding(x, cos, sin, position, interleaved=self._interleaved)
 
     def extra_repr(self) -> str:
