@@ -268,6 +268,31 @@ def captum(torch: Any) -> tuple[Any, Callable]:
 DECLARED: list[Any] = []
 
 
+def hooked(**settings: Any) -> Callable:
+    """A tiny model of transformer_lens: logits, loss, every activation, with one head turned off."""
+
+    def make(torch: Any) -> tuple[Any, Callable]:
+        from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+        sizes: Any = {"n_layers": 2, "d_model": 16, "n_ctx": 12, "d_head": 4, "n_heads": 4, "d_mlp": 32}
+        sizes |= {"d_vocab": 64, "device": str(torch.get_default_device())}
+        network = HookedTransformer(HookedTransformerConfig(**sizes, **settings))
+        ids = torch.tensor(IDS)
+
+        def off(value: Any, hook: Any) -> Any:
+            return value * (torch.arange(4) != 1)[:, None]
+
+        def call(network: Any) -> dict[str, Any]:
+            _, cache = network.run_with_cache(ids)
+            with network.hooks(fwd_hooks=[("blocks.0.attn.hook_z", off)]):
+                loss = network(ids, return_type="loss")
+            return {"loss": loss, **{n: v.detach() for n, v in cache.items()}}
+
+        return network, call
+
+    return make
+
+
 def timm_model(architecture: str, **settings: Any) -> Callable:
     def make(torch: Any) -> tuple[Any, Callable]:
         if "pellucid" not in sys.modules and "torchvision" not in sys.modules:
@@ -286,13 +311,18 @@ def timm_model(architecture: str, **settings: Any) -> Callable:
 
 
 for name, form in {
+    "lens_gpt2": hooked(act_fn="gelu_new", normalization_type="LN"),
+    "lens_llama": hooked(
+        act_fn="silu", normalization_type="RMS", positional_embedding_type="rotary", rotary_dim=4,
+        gated_mlp=True, final_rms=True, n_key_value_heads=2,
+    ),
     "timm_resnet10t": timm_model("resnet10t"),
     "timm_vit": timm_model("vit_tiny_patch16_224", img_size=32, depth=2, embed_dim=32, num_heads=4),
     "timm_mobilenet": timm_model("mobilenetv3_small_050"),
     "timm_convnext": timm_model("convnext_atto"),
-}.items():
+}.items():  # fmt: skip
     form.__name__ = name
-    program("timm")(form)
+    program("timm" if name.startswith("timm") else "transformer_lens")(form)
 
 
 def results(torch: Any, network: Any, call: Callable) -> dict[str, np.ndarray]:

@@ -92,6 +92,12 @@ def test_older_forms_do_what_the_newer_ones_do():
     assert seen == [(1, 1)]
 
 
+def test_a_device_has_a_number():
+    assert pellucid.device("webgpu", 0) is pellucid.device(pellucid.device("webgpu"), 0)
+    with pytest.raises(DeviceError, match="'cpu:1' does not exist"):
+        pellucid.device("cpu", 1)
+
+
 def test_functions_of_elements_on_the_cpu():
     for t in (torch, pellucid):
         x = filled(t, np.array([1, 2], np.float32), "cpu").apply_(lambda a: 3 * a)

@@ -94,6 +94,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(lambda t, a, b: t.einsum(a, [..., 3, 7], b, [..., 7]), normal(2, 3, 4), normal(2, 4)),
         S(lambda t, a, b: t.einsum("ij,jk", [a, b]), normal(3, 4), normal(4, 5)),
         S("ij,jk->ik", np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)),
+        S("ij,jk->ik", below(9, 2, 3).astype("int32"), below(9, 3, 4).astype("int32")),
         S("ij->ji", normal(2, 3) > 0), S("ij,jk->ik", nothing(2, 0), nothing(0, 3)),
         *each(("float16", "bfloat16"), "ij,jk->ik", normal(3, 4), normal(4, 5)),
         *[

@@ -90,7 +90,10 @@ def channel_norms() -> dict[str, list[Sample]]:
             bad("more than 1", x[:1, :, :1], 4),
         ],
         "group_norm": [S(x, 2, w, b).but(**short)],
-        "native_group_norm": [S(x, w, b, 3, 4, 5, 2, 1e-5).but(atol=5e-5, **short)],
+        "native_group_norm": [
+            S(x, w, b, 3, 4, 5, 2, 1e-5).but(atol=5e-5, **short),
+            S(nothing(0, 2), None, None, 0, 2, 1, 1, 1e-5).but(grad=False),
+        ],
         "native_layer_norm": [S(x, (5,), normal(5), normal(5), 1e-5).but(**short)],
         "nn.functional.instance_norm": [
             S(plain, x, w, b).but(atol=5e-5, **few),

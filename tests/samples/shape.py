@@ -225,7 +225,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ),
     "logspace": made(
         (-1, 2, 7), (0, 10, 11, 2.0), (3, 4, 1), (0, 4, 5, -2, {"dtype": "float16"}),
-        (0, 5, 6, {"dtype": "int64"}),
+        (0, 5, 6, {"dtype": "int64"}), (0.5, 2.5, 4, {"dtype": "int64"}),
         refused=bad("must not be negative", 0, 3, -1)
     ),
     "scalar_tensor": [S(2.5), S(3), S(3, dtype="int64")],

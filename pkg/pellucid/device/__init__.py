@@ -18,6 +18,7 @@ class device:
 
     Args:
         type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
+        index: its number, 0: there is one of each.
 
     Raises:
         ArgumentError: it is no name and no device.
@@ -34,7 +35,9 @@ class device:
     type: str
     index = None
 
-    def __new__(cls, type: str | device) -> device:
+    def __new__(cls, type: str | device, index: int | None = None) -> device:
+        if index:
+            raise _absent(f"{type}:{index}")
         if isinstance(type, device):
             return type
         name = type.removesuffix(":0") if isinstance(type, str) else type

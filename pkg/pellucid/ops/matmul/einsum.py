@@ -121,7 +121,7 @@ def _product(
     left = left.reshape(*shared, *[size[label] for label in rows], *[1] * len(columns))
     right = right.reshape(*shared, *[1] * len(rows), *[size[label] for label in columns])
     out = left * right
-    return (out.sum(tuple(range(len(inner)))) if inner else out), result
+    return (out.sum(tuple(range(len(inner))), dtype=out.dtype) if inner else out), result
 
 
 @function(aten="einsum.default(equation, tensors, *, path=None)")

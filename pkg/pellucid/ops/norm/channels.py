@@ -248,7 +248,7 @@ def native_group_norm(
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.group_norm.html
     """
-    rows = input.reshape(N, group, -1)
+    rows = input.reshape(N, group, C // max(group, 1) * HxW)
     middle = mean(rows, -1, True)
     return (
         group_norm(input.reshape(N, C, HxW), group, weight, bias, eps).reshape(input.shape),

@@ -291,10 +291,12 @@ def logspace(
         [1.0, 2.0, 4.0, 8.0]
     """
     base, d = number(base, "logspace: base"), dt.get_default_dtype() if dtype is None else element_type(dtype)
+    if d.is_integer:  # the ends are such ones, what lies between them is not
+        start, end = int(number(start, "logspace: start")), int(number(end, "logspace: end"))
     # Float64 exponents: those of float32 would leave large powers off by many units.
     exponents = linspace(start, end, steps, dtype=dt.float64, device="cpu").numpy()
     with np.errstate(all="ignore"):
-        values = np.power(np.float64(base), np.trunc(exponents) if d.is_integer else exponents)
+        values = np.power(np.float64(base), exponents)
     return tensor(values.astype(d.numpy), dtype=d, device=device, requires_grad=requires_grad)
 
 
