@@ -1,6 +1,6 @@
 """From nothing to the first tensor result, beside the boot of Python alone.
 
-Run: scripts/browser benchmarks/boot.py   (add --native for CPython)
+Run: scripts/browser --fresh benchmarks/boot.py   (add --native for CPython)
 
 In the browser each boot is a new worker like the one that every page of the site starts, so what is
 measured is the page's own path: fetch, instantiate, packages, import, device, first kernel, read. Bare means

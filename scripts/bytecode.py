@@ -1,9 +1,10 @@
-"""Adds bytecode for Pyodide's Python to a wheel, so that the browser compiles nothing at import.
+"""Adds bytecode for Pyodide's Python to a wheel, or to the standard library, so that the browser compiles
+nothing at import.
 
 The sources stay beside it: tracebacks and `inspect` show them. The bytecode carries the hash of its source,
 not a date (PEP 552).
 
-Run as a program by a Python whose bytecode matches: bytecode.py IN.whl OUT.whl
+Run as a program by a Python whose bytecode matches: bytecode.py IN.whl OUT.whl, or of a .zip
 """
 
 import base64
@@ -13,6 +14,7 @@ import importlib.util
 import io
 import marshal
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,23 @@ import zipfile
 from pathlib import Path
 
 PYTHON_VERSION = (3, 13)
+# Where Pyodide has its library, for tracebacks.
+LIBRARY = "/lib/python313.zip/"
+# What of the library Pyodide, numpy and Pellucid import: more would be fetched for nothing.
+IMPORTED = re.compile(
+    r"""(
+    (_pyodide|asyncio|collections|importlib|json|pathlib|pyodide|re|zipfile)/.+
+    | (concurrent|concurrent/futures|ctypes|email|encodings|html|logging)/__init__
+    | concurrent/futures/_base | ctypes/_endian | encodings/(aliases|cp437|utf_8) | html/entities
+    | __future__ | _colorize | _compat_pickle | _compression | _opcode_metadata | _weakrefset | ast | base64
+    | bisect | bz2 | contextlib | contextvars | copy | copyreg | dataclasses | datetime | difflib | dis | enum
+    | fnmatch | functools | glob | hashlib | heapq | hmac | inspect | keyword | linecache | numbers | opcode
+    | operator | pickle | pkgutil | platform | random | reprlib | secrets | selectors | shutil | signal
+    | socket | string | struct | subprocess | tarfile | tempfile | textwrap | threading | token | tokenize
+    | traceback | types | typing | warnings | weakref
+    )\.py""",
+    re.VERBOSE,
+)
 
 
 def matching_python() -> str | None:
@@ -39,8 +58,8 @@ def matching_python() -> str | None:
     return None
 
 
-def compile_wheel(source: Path, target: Path) -> bool:
-    """Write `target`, the wheel with bytecode; False, and nothing written, when no Python matches."""
+def compile_archive(source: Path, target: Path) -> bool:
+    """Write `target`, the same with bytecode; False, and nothing written, when no Python matches."""
     python = matching_python()
     if python is None:
         return False
@@ -66,7 +85,17 @@ def _bytecode(name: str, source: bytes) -> bytes:
     )
 
 
-def _add(source: Path, target: Path) -> None:
+def _add_to_library(source: Path, target: Path) -> None:
+    """Python looks for `x.pyc` beside `x.py` in the archive of its library."""
+    shutil.copy(source, target)
+    with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as library:
+        for name in library.namelist():
+            if IMPORTED.fullmatch(name):
+                code = _bytecode(LIBRARY + name, library.read(name))
+                library.writestr(zipfile.ZipInfo(f"{name}c"), code, zipfile.ZIP_DEFLATED)
+
+
+def _add_to_wheel(source: Path, target: Path) -> None:
     lines: list[list[str]] = []
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
 
@@ -96,4 +125,5 @@ def _add(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    _add(Path(sys.argv[1]), Path(sys.argv[2]))
+    given, made = map(Path, sys.argv[1:])
+    (_add_to_wheel if given.suffix == ".whl" else _add_to_library)(given, made)

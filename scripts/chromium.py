@@ -4,6 +4,8 @@ Where it comes from: an explicit path, the environment variable PELLUCID_CHROMIU
 names on PATH.
 """
 
+import contextlib
+import hashlib
 import os
 import shutil
 import signal
@@ -63,13 +65,77 @@ def end_with_us() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
-class Chromium:
-    """One browser with a profile of its own, gone when the `with` block ends."""
+class Kept:
+    """What a browser fetched and compiled of Python, with which the next one begins.
 
-    def __init__(self, url: str, path: str | None = None, adapter: Sequence[str] = SOFTWARE_ADAPTER) -> None:
+    Chromium finds both by the address of what was fetched, so all pages of one folder have the same.
+
+    Args:
+        folder: where it is; made by the first browser that compiled enough.
+        parts: files whose change, like one of the browser, makes what is kept useless.
+        path: the browser.
+    """
+
+    NAMES = ("Cache", "Code Cache")
+
+    def __init__(self, folder: Path, parts: Sequence[Path], path: str | None = None) -> None:
+        facts = [(str(file), file.stat().st_mtime_ns) for file in (Path(find(path)).resolve(), *parts)]
+        self._folder = folder / hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+    @staticmethod
+    def _compiled(folder: Path) -> int:
+        """Bytes of machine code."""
+        return sum(file.stat().st_size for file in folder.glob("Code Cache/wasm/*_0"))
+
+    def copy(self, profile: Path) -> None:
+        """Put it into a new profile."""
+        if self._folder.is_dir():
+            try:
+                shutil.copytree(self._folder, profile / "Default")
+            except shutil.Error:  # another browser put more in its place
+                shutil.rmtree(profile)
+
+    def keep(self, profile: Path) -> None:
+        """Take what an ended browser leaves, where that is much more than what is there."""
+        found = profile / "Default"
+        if self._compiled(found) <= max(1_000_000, 1.5 * self._compiled(self._folder)):
+            return
+        top = self._folder.parent
+        top.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="new-", dir=top, ignore_cleanup_errors=True) as work:
+            made = Path(work, "made")
+            made.mkdir()
+            for name in self.NAMES:
+                shutil.move(found / name, made)
+            with contextlib.suppress(OSError):  # another browser does the same at this moment
+                for old in top.glob("[!n]*"):
+                    old.rename(Path(work, old.name))
+                made.rename(self._folder)
+
+
+class Chromium:
+    """One browser with a profile of its own, gone when the `with` block ends.
+
+    Args:
+        url: what it opens.
+        path: the program; see `find`.
+        adapter: flags that choose the adapter.
+        kept: what its profile begins with; none if not given.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        path: str | None = None,
+        adapter: Sequence[str] = SOFTWARE_ADAPTER,
+        kept: Kept | None = None,
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pellucid-chromium-", ignore_cleanup_errors=True)
         self._errors = Path(self._folder.name, "stderr")
-        self._command = [find(path), *FLAGS, *adapter, f"--user-data-dir={self._folder.name}/profile", url]
+        self._kept, self._profile = kept, Path(self._folder.name, "profile")
+        if kept:
+            kept.copy(self._profile)
+        self._command = [find(path), *FLAGS, *adapter, f"--user-data-dir={self._profile}", url]
 
     def __enter__(self) -> "Chromium":
         with self._errors.open("wb") as errors:
@@ -87,6 +153,8 @@ class Chromium:
                 break
             except subprocess.TimeoutExpired:
                 continue
+        if self._kept:
+            self._kept.keep(self._profile)
         self._folder.cleanup()
 
     def complaints(self, lines: int = 20) -> str:

@@ -6,8 +6,8 @@
     dist/site/web/, dist/site/demo/          the pages; dist/site/examples/: the programs of one of them
     dist/site/index.html
 
-The wheels inside the site also carry bytecode for Pyodide's Python. Run as a program, with the virtual
-environment's Python, by scripts/build and by every script that finds the site stale.
+The wheels and the library inside the site also carry bytecode for Pyodide's Python. Run as a program, with
+the virtual environment's Python, by scripts/build and by every script that finds the site stale.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ MAKERS = tuple(
 )
 SOURCES = ("pkg", "wgsl", "web", "demo", "examples", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
-RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 
@@ -81,20 +81,20 @@ def newest_wheel() -> Path:
     return max(DIST.glob("pellucid-*.whl"), key=lambda wheel: wheel.stat().st_mtime)
 
 
-def _with_bytecode(wheel: Path, folder: Path) -> Path:
-    """Put the wheel, with bytecode where a matching Python is found, into `folder`."""
-    kept = CACHE / "bytecode" / wheel.name
+def _with_bytecode(archive: Path, folder: Path) -> Path:
+    """Put the wheel or the library, with bytecode where a matching Python is found, into `folder`."""
+    kept = CACHE / "bytecode" / archive.name
     stamp = kept.with_suffix(".sha256")
-    wanted = assets.sha256(wheel) + assets.sha256(Path(bytecode.__file__))
+    wanted = assets.sha256(archive) + assets.sha256(Path(bytecode.__file__))
     if not (kept.exists() and stamp.exists() and stamp.read_text() == wanted):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        if not bytecode.compile_wheel(wheel, kept):
+        if not bytecode.compile_archive(archive, kept):
             print(
-                f"build: no Python 3.13 found, so {wheel.name} carries no bytecode and imports more slowly. "
-                "Set PELLUCID_PYTHON313 to one.",
+                f"build: no Python 3.13 found, so {archive.name} carries no bytecode and is imported more "
+                "slowly. Set PELLUCID_PYTHON313 to one.",
                 flush=True,
             )
-            return Path(shutil.copy(wheel, folder))
+            return Path(shutil.copy(archive, folder))
         stamp.write_text(wanted)
     return Path(shutil.copy(kept, folder))
 
@@ -124,7 +124,8 @@ def _pyodide(folder: Path, wheel: Path) -> None:
     folder.mkdir()
     package = assets.npm(assets.PYODIDE)
     for name in RUNTIME_FILES:
-        shutil.copy(package / name, folder)
+        shutil.copy2(package / name, folder)  # with its date, by which browsers know what they have compiled
+    _with_bytecode(package / "python_stdlib.zip", folder)
     third_party = [assets.numpy_wheel(), *map(assets.wheel, assets.SITE_WHEELS)]
     write_lock(folder, [_with_bytecode(found, folder) for found in (*third_party, wheel)])
 

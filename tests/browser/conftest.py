@@ -1,12 +1,13 @@
 """Headless Chromium for the tests of pages (Playwright) and of code inside Pyodide (pytest-pyodide)."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import pytest_pyodide
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 import chromium
 import site_builder
@@ -38,19 +39,58 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Target crashed"))
 
 
+@pytest.fixture(scope="session")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Chromium keeps what it compiled of Pyodide: later pages of the same address begin with that."""
+    return tmp_path_factory.mktemp("chromium")
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium with the software adapter; one for each file, for Playwright keeps an event loop running."""
+def context(profile: Path) -> Iterator[BrowserContext]:
+    """Chromium with the software adapter; one for each file, for Playwright keeps an event loop running.
+
+    Nothing is kept from earlier files but what was fetched and compiled."""
+    for kept in (*profile.glob("Default/*"), *profile.glob("[!D]*")):
+        if kept.name not in ("Cache", "Code Cache"):
+            shutil.rmtree(kept) if kept.is_dir() and not kept.is_symlink() else kept.unlink()
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
-        yield launched
-        launched.close()
+        launch = playwright.chromium.launch_persistent_context
+        opened = launch(profile, executable_path=chromium.find(), args=FLAGS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")
-def playwright_browsers(browser: Browser) -> dict[str, Browser]:
+def browser(context: BrowserContext) -> Browser:
+    """The same Chromium, for contexts with settings of their own."""
+    assert context.browser is not None
+    return context.browser
+
+
+@pytest.fixture
+def emptied(context: BrowserContext) -> Iterator[BrowserContext]:
+    """The context; the test's pages and all that they stored go with it."""
+    origins: set[str] = set()
+
+    def note(request: Request) -> None:
+        origins.add("/".join(request.url.split("/")[:3]))
+
+    context.on("request", note)
+    yield context
+    context.remove_listener("request", note)
+    first, *others = context.pages
+    for opened in others:
+        opened.close()
+    control = context.new_cdp_session(first)
+    for origin in origins:
+        control.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+    control.detach()
+
+
+@pytest.fixture(scope="module")
+def playwright_browsers(context: BrowserContext) -> dict[str, BrowserContext]:
     """What pytest-pyodide opens its pages in."""
-    return {"chrome": browser}
+    return {"chrome": context}
 
 
 @pytest.fixture(scope="session")
@@ -68,33 +108,46 @@ def web_server_main() -> Iterator[tuple[str, int, Path]]:
 
 
 @pytest.fixture
-def selenium(selenium_standalone):
+def selenium(emptied: BrowserContext, selenium_standalone):
     """A page of pytest-pyodide for each test: none finds what another left, or a page that crashed."""
     return selenium_standalone
 
 
+@pytest.fixture(scope="session")
+def servers() -> Iterator[dict[bool, StaticServer]]:
+    """Servers of the site with and without isolation, which keep their addresses."""
+    mounts = {"weights": WEIGHTS, "dist": DIST}
+    with StaticServer(SITE, mounts) as isolated, StaticServer(SITE, mounts, isolation=False) as plain:
+        yield {True: isolated, False: plain}
+
+
+def as_new(server: StaticServer) -> Iterator[StaticServer]:
+    """A server for one test: what it sets and what was asked of it is forgotten."""
+    mounts = dict(server.mounts)
+    yield server
+    server.mounts, server.faults = mounts, None
+    server.routes.clear()
+    server.requests.clear()
+
+
 @pytest.fixture
-def site_server() -> Iterator[StaticServer]:
+def site_server(servers: dict[bool, StaticServer]) -> Iterator[StaticServer]:
     """The built site with the weights at /weights/ and the wheel at /dist/, cross-origin isolated."""
-    with StaticServer(SITE, {"weights": WEIGHTS, "dist": DIST}) as server:
-        yield server
+    yield from as_new(servers[True])
 
 
 @pytest.fixture
-def plain_server() -> Iterator[StaticServer]:
+def plain_server(servers: dict[bool, StaticServer]) -> Iterator[StaticServer]:
     """The same without cross-origin isolation."""
-    with StaticServer(SITE, {"weights": WEIGHTS, "dist": DIST}, isolation=False) as server:
-        yield server
+    yield from as_new(servers[False])
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+def page(emptied: BrowserContext) -> Iterator[Page]:
     """A fresh page whose uncaught errors fail the test."""
-    context = browser.new_context()
-    opened = context.new_page()
+    opened = emptied.new_page()
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     opened.on("console", lambda message: print(f"console {message.type}: {message.text}", file=sys.stderr))
     yield opened
-    context.close()
     assert not errors, f"uncaught errors in the page: {errors}"

@@ -98,6 +98,12 @@ def test_pellucid_computes_with_and_without_isolation(page, server, request):
     page.goto(request.getfixturevalue(server).url)
     page.evaluate(LOAD, {})
     assert run(page, "import pellucid as torch; (torch.tensor([1.0, 2.0]) * 3).tolist()") == {"value": [3, 6]}
+    # Nothing was compiled for that: bytecode lies beside the sources.
+    compiled = "[f for m in sys.modules.values() if (f := getattr(m, '__file__', None) or '').endswith('.py')"
+    assert run(page, f"import sys; {compiled} and 'python313.zip' in f]") == {"value": []}
+    shown = run(page, "import textwrap; textwrap.fill(1)")["message"]
+    assert 'File "/lib/python313.zip/textwrap.py"' in shown
+    assert "return w.fill(text)" in shown
 
 
 def test_site_works_below_a_path(page, site_server):
@@ -107,6 +113,23 @@ def test_site_works_below_a_path(page, site_server):
     load = LOAD.replace('"/web/boot.js"', '"/below/web/boot.js"')
     page.evaluate(load, {})
     assert run(page, "import os; os.environ['PELLUCID_SITE']") == {"value": f"{site_server.url}below/"}
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_page_finds_nothing_of_an_earlier_one(page, site_server, time):
+    page.goto(site_server.url)
+    before, after = page.evaluate(
+        """async () => {
+            const kept = async () => [localStorage.length, ...await caches.keys(),
+                ...await Array.fromAsync((await navigator.storage.getDirectory()).keys())];
+            const before = await kept();
+            localStorage.setItem("a", "b");
+            await caches.open("c");
+            await (await navigator.storage.getDirectory()).getFileHandle("d", { create: true });
+            return [before, await kept()];
+        }"""
+    )
+    assert (before, after) == ([0], [1, "c", "d"])
 
 
 def test_values_and_inputs_cross(python):
