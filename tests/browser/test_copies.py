@@ -149,17 +149,19 @@ def test_two_tabs_that_write_one_copy_read_right_weights(page, data):
 
 
 @pytest.mark.timeout(300)
-def test_a_full_disk_leaves_no_copy_and_right_weights(page, data):
+def test_a_full_disk_leaves_no_copy_and_right_weights(browser, data):
     server, folder = data
     digest, size = written(folder, 2)
-    booted(page, server)
-    control = page.context.new_cdp_session(page)
+    context = browser.new_context()  # of a profile on disk Chromium goes on to believe that it is full
+    page = booted(context.new_page(), server)
+    control = context.new_cdp_session(page)
     origin = server.url.rstrip("/")
     control.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 5_000_000})
     assert page.evaluate("code => python.run(code)", READ) == [digest, []]
     assert page.evaluate(FOLDER) == 0  # the room is given back
     control.send("Storage.overrideQuotaForOrigin", {"origin": origin})
     assert page.evaluate("code => python.run(code)", READ) == [digest, [size]]
+    context.close()
 
 
 @pytest.mark.timeout(300)

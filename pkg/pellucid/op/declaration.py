@@ -26,7 +26,7 @@ from .elementwise import Elementwise
 from .plan import VIEW_NAMES
 from .plan_text import NAMES
 from .planning import Op
-from .public import is_written, name_overloads, publish
+from .public import form_of, is_written, name_overloads, publish
 from .rules import promote
 from .schema import OPS, Argument
 from .slow_path import call_into, call_slowly
@@ -138,7 +138,7 @@ def op(
         if not function.__doc__:
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
-        for p in inspect.signature(function).parameters.values():
+        for p in form_of(function).parameters.values():
             if is_taken(p.name) or p.name in (NAMES if view is None else VIEW_NAMES):
                 raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)

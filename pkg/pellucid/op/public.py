@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import wraps
-from inspect import Parameter, cleandoc, signature
+from functools import cache, wraps
+from inspect import Parameter, Signature, cleandoc, signature, unwrap
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import is_grad_enabled
@@ -51,6 +51,13 @@ OVERLOADS: dict[str, tuple[Callable, str]] = {}
 # Why a function is no operator of ATen.
 OURS: dict[Callable, str] = {}
 _FORM = "an in-place form, which `ops.aten` finds by the name of the function"
+
+_declared = cache(signature)
+
+
+def form_of(function: Callable) -> Signature:
+    """The signature with which a function was declared; it is read once, for several places ask for it."""
+    return _declared(unwrap(function, stop=lambda f: hasattr(f, "__signature__")))
 
 
 def function(
@@ -133,7 +140,7 @@ def is_written(name: str, exports: str | tuple[str, ...] | None) -> bool:
 
 def _writing(call: Callable) -> Callable:
     """A function that takes ``out=`` besides, whose dtype and device new tensors have."""
-    taken = [name for name in ("device", "dtype") if "device" in signature(call).parameters]
+    taken = [name for name in ("device", "dtype") if "device" in form_of(call).parameters]
 
     def into(*args, out=None, **kwargs):
         if out is None:
@@ -207,7 +214,7 @@ def publish(
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")
     public = function if hasattr(function, "op") else explained(function)
-    takes = o is None and is_written(name, exports) and "out" not in signature(function).parameters
+    takes = o is None and is_written(name, exports) and "out" not in form_of(function).parameters
     outer = _writing(public) if takes else public
     for place, n, value in entries:
         # What takes nothing but its own tensor has one.
@@ -233,7 +240,7 @@ def documented(function: Callable, page: str) -> str:
     text = cleandoc(function.__doc__ or "")
     code: Any = function.__code__
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    form = signature(function).parameters
+    form = form_of(function).parameters
     names = [n for n in dict.fromkeys((*form, *taken)) if n in _SHARED]
     names = [n for n in names if n != "dim" or str(form[n].annotation).partition(" | ")[0] == "int"]
     told = [f"    {n}: {_SHARED[n]}" for n in names if not re.search(rf"^    .*\b{n}\b.*: ", text, re.M)]
@@ -293,10 +300,11 @@ def _tensor(value: Any, name: str) -> None:
         raise wrong(name, "Tensor", value)
 
 
+@cache
 def _plain(function: Callable) -> list[tuple[int, str, tuple[type, ...], Callable]]:
     """The arguments that are plain values: place, name, classes, and the reader of what else is taken."""
     found = []
-    for k, p in enumerate(signature(function).parameters.values()):
+    for k, p in enumerate(form_of(function).parameters.values()):
         kinds = str(p.annotation).split(" | ")
         known = [c for kind in kinds for c in _CLASSES.get(kind, ())]
         mixed = "Tensor" in kinds and {*kinds} - {"Tensor", "None"}
@@ -310,7 +318,7 @@ def _plain(function: Callable) -> list[tuple[int, str, tuple[type, ...], Callabl
 
 def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterator[PellucidError]:
     """What is wrong with the arguments of a call, as the annotations have them."""
-    form = signature(function)
+    form = form_of(function)
     try:
         given = form.bind(*args, **kwargs).arguments
     except TypeError:  # too few or too many, which Python has said
@@ -338,7 +346,7 @@ def _tensors(function: Callable) -> list[str]:
     """The parameters of a function that are tensors."""
     return [
         name
-        for name, p in signature(function).parameters.items()
+        for name, p in form_of(function).parameters.items()
         if "Tensor" in str(p.annotation).split(" | ")
     ]
 
@@ -352,9 +360,8 @@ def alias(name: str, known: str) -> None:
     if any(overload.startswith(f"{name}.") for overload in OVERLOADS):
         return
     for overload, found in list(OVERLOADS.items()):
-        packet, _, kind = overload.partition(".")
-        if packet == known:
-            OVERLOADS[f"{name}.{kind}"] = found
+        if overload.startswith(f"{known}."):
+            OVERLOADS[f"{name}.{overload.removeprefix(f'{known}.')}"] = found
 
 
 def name_overloads(
