@@ -1,6 +1,7 @@
 """Every test starts from the same random state, and the collector walks over what tests made only."""
 
 import gc
+import os
 import random
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ from zlib import crc32
 import hypothesis  # noqa: F401  # it asks who holds generators, and frozen objects do not answer
 import numpy as np
 import pytest
+
+# Threads of PyTorch wait for each other by turning, which takes longer than what the tests compute.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # Python 3.12 tells a trace function of opcodes only if some frame asked for them before.
 sys._getframe().f_trace_opcodes = True
