@@ -345,9 +345,7 @@ def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterat
 def _tensors(function: Callable) -> list[str]:
     """The parameters of a function that are tensors."""
     return [
-        name
-        for name, p in form_of(function).parameters.items()
-        if "Tensor" in str(p.annotation).split(" | ")
+        name for name, p in form_of(function).parameters.items() if "Tensor" in str(p.annotation).split(" | ")
     ]
 
 
