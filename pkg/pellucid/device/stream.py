@@ -576,13 +576,12 @@ class Stream:
 
     def _end_reads(self) -> None:
         """Let the host forget reads that nobody waits for."""
-        given_up = self.given_up
-        while given_up:
-            first = host, ticket = given_up[0]
+        while self.given_up:
+            first = host, ticket = self.given_up[0]
             if host is self.host:
                 host.drop_read(ticket)  # what Python runs in between may drop them all
-            if given_up and given_up[0] is first:
-                del given_up[0]
+            if self.given_up and self.given_up[0] is first:
+                del self.given_up[0]
 
     def read(self, storage: Storage, offset: int, nbytes: int):
         """Bytes of a storage, waiting for them."""

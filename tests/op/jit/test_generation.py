@@ -9,6 +9,8 @@ import pellucid as torch
 from pellucid.device.stream import stream
 from pellucid.models import LlamaConfig, LlamaForCausalLM, decoder
 from pellucid.models.generate.step import _steps, step_of
+from pellucid.op.plan_cache import forget_plans
+from pellucid.profiler import profile
 
 pytestmark = pytest.mark.gpu
 
@@ -71,6 +73,22 @@ def test_fused_steps_agree(model):
     wanted = model.generate(prompt(6), max_new_tokens=30, **NO_STOP).tolist()
     with torch.webgpu.fusion(True):
         assert model.generate(prompt(6), max_new_tokens=30, **NO_STOP).tolist() == wanted
+
+
+def test_attention_of_a_captured_step_is_one_launch(monkeypatch):
+    forget_plans()
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")  # as on a GPU
+    with torch.webgpu.fusion(True):
+        model = made(hidden_size=64, num_attention_heads=2)
+        ids = model.stream(prompt(6), max_new_tokens=20, **NO_STOP)
+        for _ in range(12):
+            next(ids)
+        with profile() as seen:
+            next(ids)
+    forget_plans()
+    counts = {row.kernel: row.count for row in seen.key_averages()}
+    assert counts["attention/decode_step"] == 2, counts
+    assert not counts.keys() & {"attention/decode", "attention/cache_write", "attention/rotary"}
 
 
 def test_the_next_generation_goes_on_with_what_was_captured(model):

@@ -10,6 +10,7 @@ import pytest
 import pellucid as torch
 from checked import unchecked
 from op.jit.probe import bits, replays, settle, some
+from pellucid.device.stream import stream
 from pellucid.models.output import CausalLMOutput
 
 pytestmark = pytest.mark.gpu
@@ -144,6 +145,32 @@ def test_offsets_that_were_zero_at_first_are_followed(rng, fused):
             x = data[k : k + 8].numpy()
             np.testing.assert_allclose(f(data[k : k + 8]).numpy(), (x * 2 + 1) * x, rtol=1e-6)
         assert replays(f) >= 4
+
+
+def test_replays_fuse_what_eager_calls_fuse():
+    """In-place launches are one where their tensor begins where its memory does, and not elsewhere."""
+
+    def f(x):
+        x.add_(1)
+        x.mul_(2)
+        return x.sum()
+
+    def dispatches(run, x):
+        torch.webgpu.synchronize()
+        before = stream().open().stats()["dispatches"]
+        run(x)
+        torch.webgpu.synchronize()
+        return stream().open().stats()["dispatches"] - before
+
+    with torch.webgpu.fusion(True):
+        compiled = torch.compile(f)
+        for begin in (0, 1, 0):
+            mine, eager = torch.zeros(9), torch.zeros(9)
+            for _ in range(5):
+                taken = dispatches(f, eager[begin:]), dispatches(compiled, mine[begin:])
+            assert taken == (2 + begin,) * 2
+            assert bits(mine) == bits(eager)
+        assert replays(compiled) > 10
 
 
 def test_arguments_that_share_memory(rng):

@@ -37,9 +37,11 @@ class Replay:
         arguments: how many slots a call gives.
         gradients: which results are gradients, by their place.
         fused: whether launches are fused.
+        begins: which values are offsets of arguments that are taken to be zero where that fuses more.
 
     Attributes:
         window: the words, as they were handed over last.
+        zeros: which values must be zero.
         dispatches: launches of the window.
         passing_bytes: of what is made and dies within it.
     """
@@ -50,7 +52,9 @@ class Replay:
         arguments: int,
         gradients: Collection[int],
         fused: bool,
+        begins: Collection[int] = (),
     ):
+        self._begins, self.zeros = frozenset(begins), frozenset[int]()
         self._sizes, self._arguments = program.sizes, arguments
         # Number of what was made and lives on -> its place behind the arguments.
         self._results = {number: k for k, number in enumerate(program.alive.values())}
@@ -70,11 +74,22 @@ class Replay:
         del self._places, self._out
 
     def _fuse(self, words: list[Any]) -> list[Any]:
-        # A plan must not count on a number that changes to be zero.
-        plan = make_plan([1 if type(word) is tuple else word for word in words])
+        # A plan must not count on a number that changes to be zero. Tensors mostly begin where their memory
+        # does: there it may, and another plan serves calls where one does not.
+        begins = {at: word for at, word in enumerate(words) if type(word) is tuple and self._is_begin(*word)}
+        sample = [1 if type(word) is tuple else word for word in words]
+        for at, (_, start, _) in begins.items():
+            sample[at] = start & _WORD
+        plan = make_plan(sample)
+        told = [begins[at] for at in plan.zeros.tolist() if at in begins]
+        self.zeros = frozenset(k for _, _, form in told for k, _ in form)
         self._heads = plan.heads  # which hold the launches, as the words of the program do
         pool = words + plan.constants.tolist()
         return [pool[at] for at in plan.places.tolist()]
+
+    def _is_begin(self, kind: str, *source: Any) -> bool:
+        """Whether a word follows nothing but offsets that may be taken to be zero."""
+        return kind == "sum" and self._begins.issuperset(k for k, _ in source[1])
 
     # Writing the window
 

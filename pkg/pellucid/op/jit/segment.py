@@ -56,7 +56,10 @@ class Segment:
         # What places of results are accounted as, but for activations.
         self._kinds: list[tuple[int, str]] = []
         self._gradients: set[int] = set()
+        # Where arguments begin, among the values of a call.
+        self._begins = range(len(call.given), len(call.values))
         self._replay: Replay | None = None
+        self._moved: Replay | None = None  # for arguments that begin elsewhere than the first one counts on
         self._key: Any = [p.key for p in self.brought]
         if piece.reading is not None:
             self._end_in_read(call, recording, piece.reading)
@@ -124,8 +127,11 @@ class Segment:
     def prepare(self) -> Replay:
         """The window, made ahead so that its kernels compile while other work goes on."""
         if self._replay is None:
-            self._replay = Replay(self.program, self._arguments, self._gradients, self._fused)
+            self._replay = self._written(self._begins)
         return self._replay
+
+    def _written(self, begins: range) -> Replay:
+        return Replay(self.program, self._arguments, self._gradients, self._fused, begins)
 
     def bring(self, call: CallArguments, values: list[int]) -> list[int]:
         """The values of a replay with those of the segment's per-replay parameters."""
@@ -136,6 +142,8 @@ class Segment:
     def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
         """Replay the segment; returns what is carried from earlier ones, and what it made."""
         replay = self._replay or self.prepare()
+        if replay.zeros and any(values[k] for k in replay.zeros):
+            replay = self._moved = self._moved or self._written(range(0))
         s = stream()
         if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
             s.make_room(replay.passing_bytes)
