@@ -11,6 +11,8 @@ from safetensors.torch import load_file
 
 import pellucid
 from models.gguf_files import written
+from models.quantized_folders import CASES, quantized
+from models.test_gguf import FIXED
 from models.tiny import (
     MODELS,
     close,
@@ -26,6 +28,8 @@ from models.tiny import (
 from pellucid.errors import ArgumentError
 from pellucid.models import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 from pellucid.models.generate import GenerationConfig
+from pellucid.quant import BLOCK_FORMATS
+from pellucid.quant.weight import planes_of
 from pellucid.text import AutoTokenizer
 
 WIDE = {"hidden_size": 64, "intermediate_size": 64, "head_dim": 16}
@@ -127,12 +131,89 @@ def test_a_gguf_becomes_the_folder_that_it_was_made_of(name, twin, tmp_path):
     close(logits(loaded(tmp_path / "folder", "cpu"), some_ids()), theirs(folder, some_ids()))
 
 
+# Architectures whose GGUF has rows, columns or numbers otherwise, and what of it is decided there.
+CONVERTED = [
+    "arcee", "bloom", "falcon_new", "gemma", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "mixtral",
+    "qwen2_moe", "qwen3_5", "qwen3_moe",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_a_converted_gguf_becomes_the_folder_that_it_was_made_of(name, tmp_path):
+    model = made(name, **FIXED.get(name, {}))
+    folder = saved(model, tmp_path / "folder")
+    loaded(written(model, tmp_path / "tiny.gguf", "f32"), "cpu").save_pretrained(tmp_path / "again")
+    before, tensors = contents(folder)[2], contents(tmp_path / "again")[2]
+    assert tensors.keys() == before.keys()
+    for key, value in before.items():
+        # Norms that count from one are rounded with it.
+        torch.testing.assert_close(tensors[key], value, rtol=0, atol=2e-7, msg=key)
+    close(logits(loaded(tmp_path / "again", "cpu"), some_ids()), theirs(tmp_path / "again", some_ids()))
+
+
+@pytest.mark.parametrize("name", ["mixtral", "qwen3_moe", "deepseek_v2"])
+def test_experts_that_were_made_here(name, twin, tmp_path):
+    of_folder = loaded(twin(name)[1], "cpu")
+    with pellucid.device("cpu"):
+        model = type(of_folder)(of_folder.config).eval()
+    model.save_pretrained(tmp_path)
+    written, before = (load_file(folder / "model.safetensors") for folder in (tmp_path, twin(name)[1]))
+    assert written.keys() == before.keys()
+    close(logits(model, some_ids()), theirs(tmp_path, some_ids()))
+
+
+def test_factors_of_frequencies_are_written(tmp_path):
+    model = made("llama_rope3")
+    factors = np.array([1.0, 1.5, 2.5, 8.0], np.float32)
+    of_gguf = loaded(written(model, tmp_path / "tiny.gguf", "f32", factors=factors), "cpu")
+    of_gguf.save_pretrained(tmp_path / "folder")
+    ids = some_ids(1, 60)
+    close(logits(of_gguf, ids), theirs(tmp_path / "folder", ids))
+    close(logits(loaded(tmp_path / "folder", "cpu"), ids), theirs(tmp_path / "folder", ids))
+
+
+def bits(model) -> dict:
+    """What lies in memory, by path."""
+    found = {}
+    for path, value in model.state_dict().items():
+        quantized = value.dtype.is_quantized
+        found[path] = [p.tolist() for p in planes_of(value)] if quantized else value.tolist()
+    return found
+
+
+@pytest.mark.parametrize("format", [*BLOCK_FORMATS])
+def test_blocks_of_a_gguf_become_a_folder_with_the_same_bits(format, device, tmp_path):
+    sizes = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1, "head_dim": 64}
+    of_gguf = loaded(written(made("llama", **sizes), tmp_path / "tiny.gguf", format), device)
+    of_gguf.save_pretrained(tmp_path / "folder", max_shard_size="200 KB")
+    again = loaded(tmp_path / "folder", device)
+    if format not in ("f16", "bf16"):
+        keys = contents(tmp_path / "folder")[0]
+        assert keys["quantization_config"] == {"quant_method": "pellucid"}
+        assert again.model.layers[0].mlp.up_proj.weight.dtype.name == format
+        before, mine = bits(of_gguf), bits(again)
+        assert mine["model.layers.0.mlp.up_proj.weight"] == before["model.layers.0.mlp.up_proj.weight"]
+    close(logits(again, some_ids()), torch.tensor(logits(of_gguf, some_ids()).numpy()))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_quantized_folders_keep_their_bits(case, tmp_path):
+    quantize, settings, _ = CASES[case]
+    _, folder = quantized(tmp_path / "theirs", quantize, settings)
+    model = loaded(folder, "cpu")
+    model.save_pretrained(tmp_path / "ours")
+    again = loaded(tmp_path / "ours", "cpu")
+    assert bits(again) == bits(model)
+    np.testing.assert_array_equal(logits(again, some_ids()).numpy(), logits(model, some_ids()).numpy())
+
+
 def test_what_cannot_be_written(twin, tmp_path):
     file = written(made("llama", **WIDE), tmp_path / "q.gguf", "q8_0")
+    gpt2 = written(made("gpt2", hidden_size=64), tmp_path / "g.gguf", "q8_0")
     for model, reason in (
-        (loaded(file, "cpu"), r"embed_tokens\.weight is .*q8_0.* dtype=pellucid\.float32"),
-        (loaded(written(twin("gemma")[0], tmp_path / "g.gguf", "f32"), "cpu"), "in another form"),
-        (type(m := loaded(twin("mixtral")[1], "cpu"))(m.config), "experts"),
+        (loaded(gpt2, "cpu"), r"c_attn\.weight is .*q8_0.* dtype=pellucid\.float32"),
+        (loaded(written(twin("deepseek_v2")[0], tmp_path / "d.gguf", "f32"), "cpu"), "in several weights"),
+        (type(m := loaded(twin("gpt_oss")[1], "cpu"))(m.config), "experts of gpt-oss transposed"),
     ):
         with pytest.raises(ArgumentError, match=reason):
             model.save_pretrained(tmp_path / "new")

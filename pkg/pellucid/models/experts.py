@@ -231,6 +231,14 @@ class SparseCausalLM(CausalLM):
                 found[name], order[name] = f"{match[1]}.{match[3]}", int(match[2])
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], 0)))
 
+    def folder_names(self, path: str, shape: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+        stem, is_expert, name = path.partition(".experts.")
+        if not is_expert:
+            return super().folder_names(path, shape)
+        experts: Any = self.get_submodule(f"{stem}.experts")
+        one = shape[0] // experts.count, *shape[1:]
+        return [(f"{stem}.experts.{k}.{name}", one) for k in range(experts.count)]
+
     def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         if "shared_expert_gate" in path:
             return shape[1:]

@@ -43,20 +43,20 @@ class Gemma2Config(GemmaConfig):
         after_mlp="post_feedforward_layernorm",
     )
     sliding_window: int | None = 4096
-    query_pre_attn_scalar: float | None = None
+    query_pre_attn_scalar: float = 256
     attn_logit_softcapping: float | None = 50.0
     final_logit_softcapping: float | None = 30.0
 
     @classmethod
     def from_gguf(cls, checkpoint: Checkpoint) -> Self:
         config = super().from_gguf(checkpoint)
-        if config.num_hidden_layers not in _WIDE:
-            return config
-        return replace(config, query_pre_attn_scalar=config.hidden_size / config.num_attention_heads)
+        is_wide = config.num_hidden_layers in _WIDE
+        columns = config.hidden_size / config.num_attention_heads if is_wide else config.columns
+        return replace(config, query_pre_attn_scalar=columns)
 
     @property
     def scale(self) -> float | None:
-        return (self.query_pre_attn_scalar or self.columns) ** -0.5
+        return self.query_pre_attn_scalar**-0.5
 
     @property
     def soft_cap(self) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from ..quant.encoding import encode_blocks
 from ..quant.format import FORMATS, BlockFormat
-from ..quant.planes import join_blocks, split_planes
-from ..quant.rows import moved, row_chunks
+from ..quant.planes import join_blocks
+from ..quant.weight import planes_of
 from ..tensors.tensor import Tensor
 from .gguf_changes import TensorChange
 
@@ -91,14 +90,7 @@ def _plain(value: Tensor) -> Callable[[Rows], np.ndarray]:
 def _quantized(value: Tensor, as_blocks: bool) -> Callable[[Rows], np.ndarray]:
     """Reads rows of a weight's planes: as blocks, or as floats."""
     fmt, columns = FORMATS[value.dtype.name], value.shape[1]
-    parts = []
-    for chunk in row_chunks(moved(value.detach(), "cpu")):
-        words: Any = chunk._storage
-        parts.append(split_planes(words.data.view(np.uint32).reshape(-1), fmt, chunk.shape[0], columns))
-    planes = [
-        each[0] if kind.shared or len(each) == 1 else np.concatenate(each)
-        for kind, each in zip(fmt.planes, zip(*parts, strict=True), strict=True)
-    ]
+    planes = planes_of(value)
 
     def read(rows: Rows) -> np.ndarray:
         own = [p if kind.shared else p[rows] for kind, p in zip(fmt.planes, planes, strict=True)]

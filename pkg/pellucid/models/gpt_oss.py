@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from ..errors import ArgumentError
 from ..nn.modules.module import Module
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint
@@ -177,6 +178,14 @@ class GptOssForCausalLM(SparseCausalLM):
             for layer in self.decoder.layers:
                 experts = layer.mlp.experts
                 experts.add_products(self.config, self.config.intermediate_size, ExpertConv1D)
+
+    def folder_names(self, path: str, shape: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+        if ".experts." in path:
+            raise ArgumentError(
+                "save_pretrained: a folder has the experts of gpt-oss transposed, as floats. Load such a "
+                "folder, and give it these weights by load_state_dict()."
+            )
+        return super().folder_names(path, shape)
 
     def paths(self, names: Iterable[str]) -> dict[str, str]:
         def path(name: str) -> str:

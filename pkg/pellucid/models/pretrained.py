@@ -75,6 +75,14 @@ class PretrainedModel(Module):
         """Attribute paths by name in a GGUF, both without ``.weight``."""
         return self.gguf_names
 
+    def folder_names(self, path: str, shape: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the tensors that a folder has of a parameter, in the order of its rows.
+
+        Args:
+            path, shape: of the parameter.
+        """
+        return [(path, shape)]
+
     def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape that a GGUF has of a parameter whose own it is, where axes are others."""
         return shape
@@ -137,16 +145,18 @@ class PretrainedModel(Module):
         """Write a folder that `from_pretrained`, here and in transformers, loads. Waits for the device.
 
         A model of a folder is written under the names and with the keys of that folder, ``config.json``,
-        ``generation_config.json`` and safetensors; one of a GGUF of Llama's shape as the folder that the GGUF
-        was made of. Tied weights are written once. The tokenizer has its own `save_pretrained`.
+        ``generation_config.json`` and safetensors; one of a GGUF as the folder that the GGUF was made of:
+        what llama.cpp's converter changed is changed back. Quantized weights keep their bits, as
+        `pellucid.weights.quantize` stores them: such a folder opens here, not in transformers. Tied weights
+        are written once. The tokenizer has its own `save_pretrained`.
 
         Args:
             save_directory: a folder; it is made, and files of the same names are replaced.
             max_shard_size: bytes of weights in a file, or a text such as "500MB"; more become several files.
 
         Raises:
-            ArgumentError: a weight is quantized; the model is of a GGUF whose weights are laid out otherwise;
-                or an argument is no folder or no size.
+            ArgumentError: the model is of a GGUF that has some weights in several, or quantized ones whose
+                columns would have to move; or an argument is no folder or no size.
 
         Source: https://huggingface.co/docs/transformers/main_classes/model, "save_pretrained"
 

@@ -5,22 +5,32 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import copy_context
+from dataclasses import fields, replace
 from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..device import device as Device
 from ..errors import ArgumentError
-from ..quant.weight import dequantize
+from ..ops.shape.creation import empty
+from ..quant.format import FORMATS, UNIT, QuantFormat
+from ..quant.weight import dequantize, planes_of
 from ..tensors import dtypes as dt
+from ..tensors.construct import tensor
+from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
-from ..weights.saving import save_file
+from ..weights.saving import save_tensors
 from .generate.config import TABLE
+from .gguf_changes import CHANGES, TensorChange
 
 # What packed halves are as elements.
 _HALVES: dict[str, dt.DType] = {"f16": dt.float16, "bf16": dt.bfloat16}
+Undo = tuple[tuple[str, TensorChange], ...]  # settings, and what each changed
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
@@ -39,22 +49,21 @@ class Origin(NamedTuple):
 
 def save_model(model: Any, save_directory: str | PathLike, max_shard_size: int | str) -> None:
     """What `PretrainedModel.save_pretrained` does."""
-    most, origin = _bytes(max_shard_size), model.origin
-    if origin is None or origin.keys is None:
-        _check_named(model, origin)
+    most = _bytes(max_shard_size)
     folder = Path(save_directory)
     if folder.exists() and not folder.is_dir():
         raise ArgumentError(f"save_pretrained: {str(folder)!r} is a file. Give a folder.")
-    parts = _shards(model, most)
+    undone = _undone(model)
+    parts = _shards(model, most, undone)
     folder.mkdir(parents=True, exist_ok=True)
     where: dict[str, str] = {}
     total = 0
     for k, part in enumerate(parts, 1):
         file = "model.safetensors" if len(parts) == 1 else f"model-{k:05}-of-{len(parts):05}.safetensors"
-        tensors = {name: _elements(model, path, rows, shape) for name, (path, rows, shape) in part.items()}
-        save_file(tensors, folder / file, {"format": "pt"})
+        kinds = {name: empty(piece.shape, dtype=piece.dtype, device="meta") for name, piece in part.items()}
+        save_tensors(kinds, folder / file, _reader(model, part, undone), {"format": "pt"})
         where |= dict.fromkeys(part, file)
-        total += sum(t.numel() * t.itemsize for t in tensors.values())
+        total += sum(t.numel() * t.itemsize for t in kinds.values())
     index = {"metadata": {"total_size": total}, "weight_map": where}
     documents: dict[str, Any] = {"config.json": config_keys(model)}
     if len(parts) > 1:
@@ -77,42 +86,62 @@ def _bytes(size: int | str) -> int:
     return size
 
 
-def _check_named(model: Any, origin: Origin | None) -> None:
-    """Refuse models without a folder whose weights lie otherwise than in one."""
-    kind = type(model).__name__
-    if any(".experts." in path for path in model.state_dict()):
-        raise ArgumentError(
-            f"save_pretrained: the experts of this {kind} lie beside each other, and only a folder says what "
-            "they are called. Load one of that architecture, and give it these weights by load_state_dict()."
-        )
-    if origin is None:
-        return
-    settings = {*getattr(model.config_class, "gguf_settings", ())} - {"rope_interleaved"}
-    if settings or origin.factors:
-        why = "has factors for rotary frequencies" if origin.factors else "has weights in another form"
-        raise ArgumentError(
-            f"save_pretrained: this {kind} is of a GGUF, which {why}. Load the folder that it was made of."
-        )
+class _Piece(NamedTuple):
+    """A tensor of a file: rows of a parameter, or a plane of a quantized one."""
+
+    path: str
+    shape: tuple[int, ...]
+    dtype: DType
+    rows: slice = slice(None)
+    plane: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * self.dtype.itemsize
 
 
-def _layout(model: Any) -> Iterator[tuple[str, str, slice, tuple[int, ...]]]:
-    """Name, path of the parameter, its rows and shape, of each tensor that is written."""
-    known = {} if model.origin is None else model.origin.tensors
+def _pieces(model: Any, undone: Mapping[str, Undo]) -> Iterator[tuple[str, _Piece]]:
+    """What is written, by name."""
+    origin = model.origin
+    known = origin.tensors if origin is not None and origin.keys is not None else {}
     tied = {path for path, source in model.ties().items() if model.get_parameter(path) is _at(model, source)}
     for path, value in model.state_dict().items():
         if path in tied:
             continue
-        shape = tuple(value.shape)
+        shape, d = tuple(value.shape), value.dtype
+        if d.is_quantized and d.name not in _HALVES:
+            if not all(change.keeps_rows for _, change in undone.get(path, ())):
+                raise ArgumentError(
+                    f"save_pretrained: {path} is {d}, and this architecture's GGUF has its columns otherwise "
+                    "than a folder. Load the model with dtype=pellucid.float32."
+                )
+            yield from _planes(path, shape, FORMATS[d.name])
+            continue
         pieces = known.get(path, [])
         if sum(prod(s) for _, s in pieces) != value.numel():
-            # Made here, or changed since it was loaded.
-            yield path, path, slice(None), shape
-            continue
+            # Made here, of a GGUF, or changed since it was loaded.
+            for _, change in undone.get(path, ()):
+                if change.parts:
+                    shape = shape[1] * change.parts, shape[0] // change.parts
+            pieces = model.folder_names(path, shape)
         at = 0
         for name, piece in pieces:
             rows = prod(piece) * shape[0] // value.numel() if value.numel() else 0
-            yield name, path, slice(at, at + rows) if len(pieces) > 1 else slice(None), piece
+            some = slice(at, at + rows) if len(pieces) > 1 else slice(None)
+            yield name, _Piece(path, piece, _HALVES.get(d.name) or d, some)
             at += rows
+
+
+def _planes(path: str, shape: tuple[int, ...], fmt: QuantFormat) -> Iterator[tuple[str, _Piece]]:
+    """The planes of a quantized weight, as `pellucid.weights.quantize` names them."""
+    if shape[1] % UNIT:
+        raise ArgumentError(
+            f"save_pretrained: {path} is {fmt.name} of {shape[1]} columns, no whole units of {UNIT}. "
+            "Load the model with dtype=pellucid.float32."
+        )
+    for k, plane in enumerate(fmt.planes):
+        size = plane.rows(shape[0]), plane.row_bytes(fmt.units(shape[1]))
+        yield f"{path.removesuffix('.weight')}.{fmt.name}_{plane.name}", _Piece(path, size, dt.uint8, plane=k)
 
 
 def _at(model: Any, path: str) -> Any:
@@ -120,58 +149,99 @@ def _at(model: Any, path: str) -> Any:
     return getattr(model.get_submodule(owner), name)
 
 
-def _elementwise(d: dt.DType) -> dt.DType:
-    """The dtype in a file."""
-    return _HALVES.get(d.name, d)
-
-
-def _shards(model: Any, most: int) -> list[dict[str, tuple[str, slice, tuple[int, ...]]]]:
+def _shards(model: Any, most: int, undone: Mapping[str, Undo]) -> list[dict[str, _Piece]]:
     """What each file holds."""
-    parts: list[dict] = [{}]
+    parts: list[dict[str, _Piece]] = [{}]
     size = 0
-    for name, path, rows, shape in _layout(model):
-        d = _at(model, path).dtype
-        if d.is_quantized and d.name not in _HALVES:
-            raise ArgumentError(
-                f"save_pretrained: {path} is {d}. Load the model with dtype=pellucid.float32; "
-                "pellucid.weights.quantize makes a quantized checkpoint of the folder."
-            )
-        nbytes = prod(shape) * _elementwise(d).itemsize
-        if parts[-1] and size + nbytes > most:
+    for name, piece in _pieces(model, undone):
+        if parts[-1] and size + piece.nbytes > most:
             parts.append({})
             size = 0
-        parts[-1][name] = path, rows, shape
-        size += nbytes
+        parts[-1][name] = piece
+        size += piece.nbytes
     return parts
 
 
-def _elements(model: Any, path: str, rows: slice, shape: tuple[int, ...]) -> Tensor:
-    """The tensor that a file has under one name."""
+def _reader(model: Any, part: Mapping[str, _Piece], undone: Mapping[str, Undo]) -> Callable[[str], Tensor]:
+    """What gives the tensors of a file. The last weight stays until another one is asked for."""
+    last: list[Any] = ["", None]
+
+    def read(name: str) -> Tensor:
+        piece = part[name]
+        if last[0] != piece.path:
+            last[:] = piece.path, _read(model, piece.path, undone.get(piece.path, ()))
+        value = last[1]
+        if piece.plane is not None:
+            return tensor(value[piece.plane].reshape(piece.shape), device="cpu")
+        return (value if piece.rows == slice(None) else value[piece.rows]).reshape(piece.shape)
+
+    return read
+
+
+def _read(model: Any, path: str, undo: Undo) -> Any:
+    """A parameter as a folder has it: a tensor, or the planes of a quantized one."""
     value = _at(model, path).detach()
+    if value.dtype.is_quantized and value.dtype.name not in _HALVES:
+        planes, shared = planes_of(value), [plane.shared for plane in FORMATS[value.dtype.name].planes]
+        for _, change in undo:
+            assert change.rows is not None  # `_pieces` saw to it
+            order = np.argsort(change.rows)
+            planes = [p if same else p[order] for p, same in zip(planes, shared, strict=True)]
+        return planes
     if value.dtype.is_quantized:
         value = dequantize(value).to(_HALVES[value.dtype.name])
-    if _is_turned(model):
-        value = _unturned(model, path, value)
-    return (value if rows == slice(None) else value[rows]).reshape(shape)
+    for setting, change in reversed(undo):
+        if change.values is not None:
+            value = _VALUES[setting](value)
+        if change.columns is not None:
+            value = value[:, tensor(np.argsort(change.columns), device=value.device)]
+        if change.rows is not None:
+            value = value[tensor(np.argsort(change.rows), device=value.device)]
+        if change.parts:
+            value = value.unflatten(0, (change.parts, -1)).transpose(1, 2).flatten(0, 1)
+    return value
 
 
-def _is_turned(model: Any) -> bool:
-    """Whether rows of queries and keys lie as the converter to GGUF leaves them, which no config says."""
-    converted = "rope_interleaved" in getattr(model.config_class, "gguf_settings", ())
-    named = model.origin is not None and model.origin.keys is not None
-    return converted and not named and model.config.rope_interleaved
+# What undoes a change of numbers.
+_VALUES: dict[str, Callable[[Tensor], Tensor]] = {
+    "norms_from_one": lambda x: x - 1,
+    "rates_are_logs": lambda x: (-x).log(),
+}
 
 
-def _unturned(model: Any, path: str, value: Tensor) -> Tensor:
-    """Rows of queries and keys in the order of ``config.json``'s models: a GGUF has the two halves of each
-    head's columns one by one in turns."""
-    config = model.config
-    names, part = config.module_names, path.split(".")[-2]
-    heads = {names.query: config.num_attention_heads, names.key: config.kv_heads}.get(part)
-    if heads is None:
-        return value
-    apart = value.reshape(heads, -1, 2, *value.shape[1:])
-    return apart.transpose(1, 2).reshape(value.shape)
+def _undone(model: Any) -> dict[str, Undo]:
+    """The changes that llama.cpp's converter made to a model of a GGUF, by path of the parameter."""
+    settings = [s for s in _converted(model) if s in CHANGES]
+    if not settings:
+        return {}
+    config = replace(
+        model.config, **{s: type(model.config).__dataclass_fields__[s].default for s in settings}
+    )
+
+    def made() -> Any:
+        with Device("meta"):
+            return type(model)(config)
+
+    # Ctrl-C where the `with` ends may leave its device, but not in the program's context.
+    before, found = copy_context().run(made), {}
+    known = before.state_dict()
+    for path in model.state_dict():
+        steps = [(s, c) for s in settings if path in known for c in CHANGES[s](before, TensorChange(path))]
+        if path not in known or any(c.path != path for _, c in steps):
+            raise ArgumentError(
+                f"save_pretrained: this {type(model).__name__} is of a GGUF, which has {path} in several "
+                "weights. Load the folder that it was made of."
+            )
+        found[path] = tuple((s, c) for s, c in steps if not c.keeps_rows or c.rows is not None)
+    return found
+
+
+def _converted(model: Any) -> list[str]:
+    """The settings that a GGUF has decided, of a model that is of one."""
+    if model.origin is None or model.origin.keys is not None:
+        return []
+    settings = getattr(model.config_class, "gguf_settings", {})
+    return [s for s, value in settings.items() if getattr(model.config, s) == value]
 
 
 def config_keys(model: Any) -> dict[str, Any]:
@@ -188,15 +258,31 @@ def config_keys(model: Any) -> dict[str, Any]:
             # Which of the names counts depends on the version that reads it.
             names = [key for key, field in config.renamed.items() if field == f.name]
             written |= dict.fromkeys((f.name, *names), value)
-    if _is_turned(model):
-        del written["rope_interleaved"]
+    # How a GGUF has weights is nothing that a folder says.
+    written = {key: value for key, value in written.items() if key not in {*_converted(model)} & {*CHANGES}}
+    if model.origin is not None and model.origin.factors:
+        written |= _slowed(model)
     # As which dtype transformers reads all of it.
-    sizes = Counter({"float32": 0})
-    for _, path, _, shape in _layout(model):
-        d = _elementwise(_at(model, path).dtype)
-        sizes[d.name] += 0 if d.is_quantized else prod(shape)
+    sizes, planes = Counter({"float32": 0}), 0
+    for _, piece in _pieces(model, {}):
+        sizes[piece.dtype.name] += prod(piece.shape) if piece.plane is None else 0
+        planes += piece.plane is not None
+    if planes:
+        written["quantization_config"] = {"quant_method": "pellucid"}
     written["torch_dtype" if "torch_dtype" in origin else "dtype"] = max(sizes, key=sizes.__getitem__)
     return {"architectures": [kind.__name__], "model_type": kind.model_types[0], **origin, **written}
+
+
+def _slowed(model: Any) -> dict[str, Any]:
+    """Rotary frequencies with factors of their own, as a file says them that has the same for all lengths."""
+    positions = model.config.max_position_embeddings
+    factors = model.decoder.rotary_emb.slowed().tolist()
+    return {
+        "rope_scaling": {
+            "rope_type": "longrope", "short_factor": factors, "long_factor": factors, "factor": 1.0,
+            "attention_factor": 1.0, "original_max_position_embeddings": positions,
+        }
+    }  # fmt: skip
 
 
 def _settings(generation: Any) -> dict[str, Any]:

@@ -8,15 +8,15 @@ blocks of GGUF files in `formats.blocks`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..device.resources import add_text
 from ..errors import FormatError, ShapeError
 from ..tensors.dtypes import NAMES, DType
-from .stored import Stored
+from .stored import Expected, Settings, Shapes, Stored
 
 UNIT = 32  # columns of a unit, in every format
 ROW = 1 << 30  # `Plane.units` of a field that each row has once
@@ -77,7 +77,9 @@ class QuantFormat:
         planes: what a buffer holds, in order; one to four.
         values: numpy: the planes, each uint8 (rows, fields of a row, nbytes), one row of those that are
             shared, to float32 values, 32 for each unit, row after row.
-        stored: how checkpoints other than GGUF files store such weights.
+        stored: how checkpoints of other programs store such weights; our own way, a tensor of bytes for each
+            plane, comes before.
+        bounds: what a plane of a file must hold, by its name: bytes that point into another one.
         wgsl: the text of ``quant/<name>.wgsl``; the package's file if not given.
 
     Raises:
@@ -89,6 +91,7 @@ class QuantFormat:
     values: Callable[..., np.ndarray]
     stored: tuple[Stored, ...] = ()
     wgsl: str | None = None
+    bounds: Mapping[str, Expected] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.name in NAMES:
@@ -97,6 +100,8 @@ class QuantFormat:
             raise FormatError(f"{self.name}: has {len(self.planes)} planes. Give one to four.")
         if self.wgsl is not None:
             add_text(f"wgsl/quant/{self.name}.wgsl", self.wgsl)
+        if getattr(self, "block", 0) != 1:  # halves are elements
+            object.__setattr__(self, "stored", (_own_way(self), *self.stored))
         # No itemsize: a weight's bytes are those of its layout.
         NAMES[self.name] = DType(self.name, "q", 0, None)
         FORMATS[self.name] = self
@@ -127,6 +132,25 @@ class QuantFormat:
             starts.append(at // 4)
             at += -(-plane.rows(rows) * plane.row_bytes(units) // 16) * 16
         return Layout(units, tuple(starts), at)
+
+
+def _own_way(format: QuantFormat) -> Stored:
+    """As `pellucid.weights.quantize` and ``save_pretrained`` store weights of a format."""
+    name, first = format.name, format.planes[0]
+
+    def shape(shapes: Shapes, settings: Settings) -> tuple[int, int]:
+        size = next(iter(shapes.values()))
+        if len(size) != 2 or size[1] % first.nbytes:
+            raise FormatError(f"{first.name} of shape {size} are not rows of {first.nbytes} bytes each.")
+        return size[0], size[1] // first.nbytes * first.units * UNIT
+
+    return Stored(
+        methods=("pellucid",),
+        tensors={f"{name}_{plane.name}": ("uint8",) for plane in format.planes},
+        shape=shape,
+        expected={f"{name}_{plane}": wanted for plane, wanted in format.bounds.items()},
+        planes=lambda tensors, settings: list(tensors.values()),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

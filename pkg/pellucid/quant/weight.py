@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from ..tensors.dtypes import DType, uint32
 from ..tensors.meta import meta
 from ..tensors.tensor import Tensor
 from .format import BLOCK_FORMATS, FORMATS, BlockFormat, QuantFormat
-from .planes import join_planes, repack_blocks
-from .rows import RowStorage
+from .planes import join_planes, repack_blocks, split_planes
+from .rows import RowStorage, moved, row_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -143,6 +143,22 @@ def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tup
         nbytes = -(-plane.numel() * plane.itemsize // 4) * 4
         stream().copy(plane._storage, storage, plane._offset * plane.itemsize, 4 * start, nbytes)
     return Tensor(storage, result, 0)
+
+
+def planes_of(weight: Tensor) -> list[np.ndarray]:
+    """The planes of a quantized weight: uint8 (rows, fields of a row, bytes of a field).
+
+    Waits for the device.
+    """
+    fmt, columns = quant_format(weight.dtype), weight.shape[1]
+    parts = []
+    for chunk in row_chunks(moved(weight.detach(), "cpu")):
+        words: Any = chunk._storage
+        parts.append(split_planes(words.data.view(np.uint32).reshape(-1), fmt, chunk.shape[0], columns))
+    return [
+        each[0] if kind.shared or len(each) == 1 else np.concatenate(each)
+        for kind, each in zip(fmt.planes, zip(*parts, strict=True), strict=True)
+    ]
 
 
 def quant_format(format: str | DType) -> QuantFormat:

@@ -9,13 +9,11 @@ Source: the block layouts of the PyPI package ``gguf`` (gguf.quants)
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
-from ...errors import FormatError
 from ..format import ROW, UNIT, BlockFormat, Plane
-from ..stored import Settings, Shapes, Stored
+from ..stored import Stored
 
 # Types of tensors in a GGUF: number -> (our name, elements per block, bytes per block)
 GGUF_TYPES = {
@@ -84,12 +82,6 @@ def block_format(
     ranges = [slice(at, at + p.row_bytes(block // UNIT)) for at, p in zip(starts, planes, strict=False)]
     shared = [Plane("codebook", len(codebook), ROW, shared=True)] if codebook else []
     books = [np.frombuffer(codebook, np.uint8) for _ in shared]
-    own = Stored(
-        methods=("pellucid",),
-        tensors={f"{name}_{p.name}": ("uint8",) for p in planes},
-        shape=partial(_stored_shape, planes[0]),
-        planes=lambda tensors, settings: list(tensors.values()),
-    )
     return BlockFormat(
         name=name,
         planes=(*planes, *shared),
@@ -101,16 +93,8 @@ def block_format(
         repack=repack or ("repack_ranges" if starts else f"repack_{name}"),
         starts=starts,
         codebook=codebook,
-        stored=() if codebook or block == 1 else (own, *stored),
+        stored=stored,
     )
-
-
-def _stored_shape(first: Plane, shapes: Shapes, settings: Settings) -> tuple[int, int]:
-    """Of a weight whose planes are the tensors; those of other sizes are refused when they are joined."""
-    shape = next(iter(shapes.values()))
-    if len(shape) != 2 or shape[1] % first.nbytes:
-        raise FormatError(f"{first.name} of shape {shape} are not rows of {first.nbytes} bytes each.")
-    return shape[0], shape[1] // first.nbytes * first.units * UNIT
 
 
 # Planes of blocks

@@ -244,6 +244,11 @@ def _compressed_ways(bits: int) -> tuple[Stored, ...]:
     return tuple(found)
 
 
+_POINTS = Expected(
+    "uint8",
+    lambda groups, shape, settings: groups.view("<u2").max(initial=0) < shape[1] // UNIT,
+    "a column names a group that is not there",
+)
 for _bits in (2, 3, 4, 8):
     QuantFormat(
         name=f"int{_bits}_g_idx",
@@ -254,5 +259,6 @@ for _bits in (2, 3, 4, 8):
             Plane("groups", 2 * UNIT, shared=True),
         ),
         values=_values(_bits),
+        bounds={"groups": _POINTS},
         stored=_ways(_bits) + (_compressed_ways(_bits) if _bits in (4, 8) else ()),
     )
