@@ -1594,6 +1594,7 @@ def normal(
     generator: Generator | None = None,
     dtype: DType | None = None,
     device=None,
+    requires_grad: _bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
     """Normal random numbers, each with its own mean and standard deviation: ``mean + std * randn``."""

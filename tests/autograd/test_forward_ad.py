@@ -155,7 +155,7 @@ def test_what_would_lose_a_tangent_is_refused(mode):
         with pytest.raises(GradientError, match="within the vmap"):
             pellucid.vmap(lambda t: ad.unpack_dual(t * 2).tangent)(d)
         with pytest.raises(GradientError, match="no derivative"):
-            ad.unpack_dual(pellucid.nextafter(d, d))
+            ad.unpack_dual(pellucid.heaviside(d, d))
         assert ad.unpack_dual(d * 2).tangent.tolist() == [2, 2]
     assert pellucid.is_grad_enabled()
     assert decorated(x).tolist() == [2, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from types import (
@@ -86,6 +87,8 @@ def value(v: Any) -> Any:
         return type(v)(*made) if hasattr(v, "_fields") else type(v)(made)
     if isinstance(v, dict):
         return {k: value(x) for k, x in v.items()}
+    if isinstance(v, torch.nn.LinearCrossEntropyOptions):
+        return pellucid.nn.LinearCrossEntropyOptions(**value(dataclasses.asdict(v)))
     if isinstance(v, torch.nn.TransformerEncoderLayer):
         return _encoder_layer(v)
     return function(v) if callable(v) else v

@@ -92,6 +92,28 @@ def test_older_forms_do_what_the_newer_ones_do():
     assert seen == [(1, 1)]
 
 
+def test_words_for_how_tensors_lie_in_memory():
+    for t in (torch, pellucid):
+        x = t.ones(2, 3, 4, 5)
+        kept: dict[str, Any] = {"layout": t.strided, "pin_memory": False}
+        made = [t.zeros(2, **kept), t.full((2,), 1.0, **kept), t.randn(2, **kept), t.arange(2, **kept)]
+        made += [
+            t.zeros_like(x[0, 0, 0, :2], memory_format=t.preserve_format),
+            t.tensor([1, 2], pin_memory=False),
+        ]
+        made += [x.new_zeros(2, **kept, requires_grad=True), x.new_tensor([1, 2], requires_grad=False)]
+        made += [t.normal(0.0, 1.0, (2,), **kept, requires_grad=True)]
+        assert [tuple(y.shape) for y in made] == [(2,)] * len(made)
+        assert t.empty_like(x, memory_format=t.channels_last).stride() == (60, 1, 15, 3)
+        assert t.zeros(2, 3, 4, 5).stride() == (60, 20, 5, 1)
+    with pytest.raises(NotImplementedError, match=r"zeros: layout torch\.sparse_coo is not here"):
+        pellucid.zeros(2, **dict[str, Any](layout=torch.sparse_coo))
+    with pytest.raises(ArgumentError, match="'pin_memory' must be True or False"):
+        pellucid.zeros(2, **dict[str, Any](pin_memory=1))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        pellucid.ones(2).new_zeros(2, other=1)
+
+
 def test_a_device_has_a_number():
     assert pellucid.device("webgpu", 0) is pellucid.device(pellucid.device("webgpu"), 0)
     with pytest.raises(DeviceError, match="'cpu:1' does not exist"):

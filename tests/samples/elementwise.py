@@ -252,7 +252,7 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("Use pow_", more, 2).but(devices=("cpu",))
     ],
     "copysign": binary(S(x, -0.0), *each(WHOLE, x, -1), dtypes=DTYPES[:2]),
-    "nextafter": [S(x, y).but(grad=False), *pairs(("float32",)),
+    "nextafter": [S(x, y), S(x, x), *pairs(("float32",)),
         bad("takes float", below(9, 3), below(9, 3))],
     "heaviside": [
         S(mask * x, y).but(grad=False), *pairs(), bad("Convert one of them", below(9, 3), normal(3))

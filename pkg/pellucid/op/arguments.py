@@ -16,6 +16,7 @@ from ..device import resolved
 from ..errors import ArgumentError, DTypeError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
+from ..tensors.formats import contiguous_format, preserve_format, strided
 from ..tensors.shape import index
 from .symbols import SYMBOLS, settled
 
@@ -172,3 +173,25 @@ def _or_none(read: Reader) -> Reader:
 
 def _with_text(read: Reader) -> Reader:
     return lambda value, name: value if isinstance(value, str) else read(value, name)
+
+
+# How new tensors lie in memory, in the words of PyTorch.
+LAID = "layout", "memory_format", "pin_memory"
+
+
+def laid_out(name: str, call: Callable, words: dict[str, Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A new tensor, in a memory format that is asked for. No memory is pinned here.
+
+    Raises:
+        NotImplementedError: a layout that is not strided.
+    """
+    if words.get("layout") not in (None, strided):
+        raise NotImplementedError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
+    pinned, order = words.get("pin_memory"), words.get("memory_format")
+    if pinned is not None and not isinstance(pinned, bool):
+        raise named(name, wrong("pin_memory", "True or False", pinned))
+    made = call(*args, **kwargs)
+    if order in (None, contiguous_format, preserve_format):
+        return made
+    grad, made = made.requires_grad, made.detach().contiguous(memory_format=order)
+    return made.requires_grad_(grad)

@@ -31,7 +31,9 @@ def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
     return Tensor(storage, meta(array.shape, d, Device("webgpu")), 0)
 
 
-def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data, *, dtype: DType | None = None, device=None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
     """A new tensor with a copy of the data.
 
     Args:
@@ -40,6 +42,7 @@ def tensor(data, *, dtype: DType | None = None, device=None, requires_grad: bool
             of a list the common one of what it holds.
         device: where; the default device if not given.
         requires_grad: whether to record what is computed from it.
+        pin_memory: accepted for PyTorch's sake; no memory is pinned.
 
     Raises:
         DTypeError: the device has no such dtype (float64 on webgpu).

@@ -16,11 +16,11 @@ from ..errors import ArgumentError, DeviceError, GradientError, ShapeError
 from ..op.arguments import element_type, number
 from ..op.declaration import operator_of
 from ..op.inplace import in_place
-from ..op.public import IN_PLACE, METHODS, attach
+from ..op.public import EXPORTS, IN_PLACE, METHODS, attach
 from ..ops.elementwise import arithmetic, bitwise, comparison, division, functions
 from ..ops.elementwise import complex as complex_numbers
 from ..ops.matmul import dense as matmul
-from ..ops.shape import creation, movement, views
+from ..ops.shape import movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
 from . import formats, indexing, queries
@@ -157,25 +157,31 @@ class _Methods(Tensor):
         """As ``torch.Tensor(...)``, of the same dtype and device."""
         return new(self, *given, device=device)
 
-    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Zeros of another shape, same dtype and device."""
-        return creation.zeros(*size, dtype=dtype or self.dtype, device=device or self.device)
+    def new_zeros(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Zeros of another shape, same dtype and device; ``how`` as of `zeros`."""
+        return EXPORTS["torch"]["zeros"](
+            *size, dtype=dtype or self.dtype, device=device or self.device, **how
+        )
 
-    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Ones of another shape, same dtype and device."""
-        return creation.ones(*size, dtype=dtype or self.dtype, device=device or self.device)
+    def new_ones(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Ones of another shape, same dtype and device; ``how`` as of `ones`."""
+        return EXPORTS["torch"]["ones"](*size, dtype=dtype or self.dtype, device=device or self.device, **how)
 
-    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Memory of another shape, same dtype and device."""
-        return creation.empty(*size, dtype=dtype or self.dtype, device=device or self.device)
+    def new_empty(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Memory of another shape, same dtype and device; ``how`` as of `empty`."""
+        return EXPORTS["torch"]["empty"](
+            *size, dtype=dtype or self.dtype, device=device or self.device, **how
+        )
 
-    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
-        """One value in another shape, same dtype and device."""
-        return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
+    def new_full(self, size, fill_value, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """One value in another shape, same dtype and device; ``how`` as of `full`."""
+        return EXPORTS["torch"]["full"](
+            size, fill_value, dtype=dtype or self.dtype, device=device or self.device, **how
+        )
 
-    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
-        """Data as a tensor, same dtype and device."""
-        return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
+    def new_tensor(self, data, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Data as a tensor, same dtype and device; ``how`` as of `tensor`."""
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, **how)
 
     # Shape
 

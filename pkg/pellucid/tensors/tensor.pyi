@@ -186,16 +186,16 @@ class Tensor(Portable):
         """The imaginary parts, which share memory."""
     def new(self, *given, device=None) -> Tensor:
         """As ``torch.Tensor(...)``, of the same dtype and device."""
-    def new_zeros(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Zeros of another shape, same dtype and device."""
-    def new_ones(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Ones of another shape, same dtype and device."""
-    def new_empty(self, *size, dtype: DType | None = None, device=None) -> Tensor:
-        """Memory of another shape, same dtype and device."""
-    def new_full(self, size, fill_value, dtype: DType | None = None, device=None) -> Tensor:
-        """One value in another shape, same dtype and device."""
-    def new_tensor(self, data, dtype: DType | None = None, device=None) -> Tensor:
-        """Data as a tensor, same dtype and device."""
+    def new_zeros(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Zeros of another shape, same dtype and device; ``how`` as of `zeros`."""
+    def new_ones(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Ones of another shape, same dtype and device; ``how`` as of `ones`."""
+    def new_empty(self, *size, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Memory of another shape, same dtype and device; ``how`` as of `empty`."""
+    def new_full(self, size, fill_value, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """One value in another shape, same dtype and device; ``how`` as of `full`."""
+    def new_tensor(self, data, dtype: DType | None = None, device=None, **how) -> Tensor:
+        """Data as a tensor, same dtype and device; ``how`` as of `tensor`."""
     @property
     def T(self) -> Tensor:
         """All axes in reverse order."""

@@ -54,7 +54,7 @@ def _no_halves(call: Call):
 
 nextafter = binary(
     "nextafter", "next_after(input, other)", np.nextafter,
-    dict.fromkeys(("input", "other"), refused("nextafter", "Detach what it is given.")),
+    {"input": lambda g, input, other: g.masked_fill(input == other, 0.0), "other": zeros},
     "The number next to ``input`` toward ``other``.", form=of_tensors, dtype=_no_halves,
     takes="float32 or float64", at=([1.0, -2.0], [2.0, -2.0]),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, integers, number
 from ...op.public import function
-from ...tensors.dtypes import DType
+from ...tensors.dtypes import LARGEST_HALF, DType
 from ...tensors.shape import axes, axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
@@ -91,6 +91,8 @@ def norm(
     p = 2.0 if p is None else number(p, "norm: p")
     if p < 0 and not prod(input.shape[d] for d in axes(dim, input.dim())):
         raise ShapeError(f"norm: of no elements there is no norm of order {p}. Give a tensor with elements.")
+    if input.dtype in LARGEST_HALF and p not in (0, 1, 2, inf, -inf):
+        return _norm(input.float(), p, dim, keepdim).to(input.dtype)  # powers leave the range of halves
     return _norm(input, p, dim, keepdim)
 
 
@@ -168,7 +170,8 @@ def matrix_norm(
         RangeError: another order.
         ShapeError: dim does not name two axes.
     """
-    floats(A.dtype)
+    if not A.dtype.is_floating_point:
+        floats(A.dtype)
     pair = integers(dim, "dim")
     matrices(A, "A")
     if len(pair) != 2 or axis(pair[0], A.ndim) == axis(pair[1], A.ndim):

@@ -55,13 +55,14 @@ def normal(
     generator: Generator | None = None,
     dtype: DType | None = None,
     device=None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Normal random numbers, each with its own mean and standard deviation: ``mean + std * randn``.
 
     Args:
         mean, std: tensors that broadcast, or numbers.
         size: the shape, where both are numbers.
-        dtype, device: where both are numbers.
+        dtype, device, requires_grad: where both are numbers.
 
     Raises:
         ArgumentError: both are numbers and there is no size.
@@ -73,7 +74,8 @@ def normal(
     if not tensors:
         if size is None:
             raise ArgumentError("normal: give a size, or a tensor as mean or std.")
-        return randn(size, dtype=dtype, device=device, generator=generator) * std + mean
+        made = randn(size, dtype=dtype, device=device, generator=generator) * std + mean
+        return made.requires_grad_(requires_grad)
     like = broadcast_tensors(*tensors)[0]
     drawn = randn(*like.shape, dtype=like.dtype, device=like.device, generator=generator)
     return drawn * std + mean
