@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..device import get_default_device, resolved
+from ..device.stream import stream
 from ..errors import DTypeError, PellucidError
 from ..op import slow_path
 from ..op.arguments import named
@@ -101,6 +102,7 @@ def over(o: Op, values: tuple) -> Any:
 
 def let_in(allowed: bool) -> None:
     """Let these types in, or refuse them again."""
+    stream().flush()  # what was asked for before is still joined and run
     element_types.float64_precision = "float32" if allowed else "none"
     slow_path.wide = (is_wide, in_float32, over) if allowed else None
     forget_plans()

@@ -14,7 +14,7 @@ from .reference import on_cpu
 from .shadow import Snapshot
 
 # Of a result's last place: what the numbers of a format leave open, twice.
-_STEP = {dt.float32: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}
+_STEP = {dt.float32: 2.0**-22, dt.float64: 2.0**-22, dt.float16: 2.0**-9, dt.bfloat16: 2.0**-6}
 _TINY = 1.1754944e-38  # numbers below may be taken as zero
 
 
