@@ -2,6 +2,7 @@
 
 import json
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -10,7 +11,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 import pellucid
 from models.tiny import LLAMA3, close, loaded, made, ours, saved, some_ids
-from pellucid.errors import DimensionError, FormatError
+from pellucid.errors import ArgumentError, DimensionError, FormatError
 from pellucid.models import AutoConfig
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
@@ -82,6 +83,32 @@ def test_a_text_does_not_grow_past_the_original_positions(tmp_path):
     model(ids, past_key_values=cache)
     with pytest.raises(DimensionError, match="positions 12 to 23: past 16"):
         model(ids, past_key_values=cache)
+
+
+def test_factors_of_long_texts_in_a_gguf(tmp_path, device):
+    theirs = made("phi3", rope_scaling=dict(LONG), original_max_position_embeddings=16)
+    folder = loaded(saved(theirs, tmp_path / "folder"), device)
+    folder.save_gguf(tmp_path / "a.gguf")
+    reader = gguf.GGUFReader(tmp_path / "a.gguf")
+    tensors = {t.name: t.data.tolist() for t in reader.tensors}
+    for name in ("short", "long"):
+        np.testing.assert_allclose(tensors[f"rope_factors_{name}.weight"], LONG[f"{name}_factor"], rtol=1e-6)
+    keys = {name: field.contents() for name, field in reader.fields.items()}
+    assert keys["phi3.rope.scaling.original_context_length"] == 16
+    assert keys["phi3.rope.scaling.attn_factor"] == pytest.approx((1 + np.log(32) / np.log(16)) ** 0.5)
+    model = loaded(tmp_path / "a.gguf", device)
+    model.save_gguf(tmp_path / "b.gguf")
+    for again in (model, loaded(tmp_path / "b.gguf", device)):
+        for length in (9, 30):
+            ids = some_ids(1, length)
+            with torch.no_grad():
+                close(again(ours(ids, device)).logits, theirs(torch.tensor(ids)).logits)
+
+
+def test_only_phi_3_has_such_factors_in_a_gguf(tmp_path):
+    model = loaded(saved(made("llama", rope_scaling=dict(LONG)), tmp_path / "folder"), "cpu")
+    with pytest.raises(ArgumentError, match=r"cannot say what .*rope_scaling"):
+        model.save_gguf(tmp_path / "a.gguf")
 
 
 def test_deepseek_scales_its_scores(tmp_path, device):

@@ -169,7 +169,10 @@ def test_factors_of_frequencies_are_written(tmp_path):
     of_gguf.save_pretrained(tmp_path / "folder")
     ids = some_ids(1, 60)
     close(logits(of_gguf, ids), theirs(tmp_path / "folder", ids))
-    close(logits(loaded(tmp_path / "folder", "cpu"), ids), theirs(tmp_path / "folder", ids))
+    again = loaded(tmp_path / "folder", "cpu")
+    close(logits(again, ids), theirs(tmp_path / "folder", ids))
+    again.save_gguf(tmp_path / "again.gguf")
+    close(logits(loaded(tmp_path / "again.gguf", "cpu"), ids), theirs(tmp_path / "folder", ids))
 
 
 def bits(model) -> dict:

@@ -47,6 +47,7 @@ _BIASES = {"attention_bias": ("attn_q", "attn_qkv"), "mlp_bias": ("ffn_up",)}
 _ROPE_KEYS = {
     "rope.dimension_count": whole(1),
     "rope.scaling.factor": number(1e-3, 1e6),
+    "rope.scaling.attn_factor": number(1e-3, 1e6),
     "rope.scaling.type": text(100),
     "rope.scaling.original_context_length": whole(1),
 }

@@ -16,6 +16,9 @@ from ..weights.checkpoint import Checkpoint, TensorInfo
 
 _PLAIN = ("float32", "float16", "bfloat16")
 FREQUENCIES = "rope_freqs.weight"
+SHORT, LONG = "rope_factors_short.weight", "rope_factors_long.weight"
+FACTORS = (FREQUENCIES, LONG, SHORT)
+"""Tensors that are no weights: by how much positions turn slower, in texts of all lengths, or by length."""
 _NUMBER = re.compile(r"\.([0-9]{1,6})\.", re.ASCII)
 _BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
 
@@ -86,7 +89,7 @@ def head(checkpoint: Checkpoint) -> bytes:
 def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     names = model.gguf_paths()
-    return {name: attribute_path(name, names) for name in checkpoint if name != FREQUENCIES}
+    return {name: attribute_path(name, names) for name in checkpoint if name not in FACTORS}
 
 
 def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Checkpoint:
@@ -113,30 +116,54 @@ def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Ch
 
 
 def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, None]:
-    """Steps that divide a model's rotary frequencies by the factors of a file, if it has some.
+    """Steps that give a model's rotary positions the factors of a file, if it has some.
 
     Raises:
-        WeightError: they are of another shape or type.
+        WeightError: they are of another shape or type, or one of two is missing.
         FormatError: one is not above 0 and finite.
     """
-    if FREQUENCIES not in checkpoint:
+    infos = [_check_factors(checkpoint, name, model.config.turned) for name in FACTORS if name in checkpoint]
+    if not infos:
         return
-    info = _check_factors(checkpoint, model.config.turned)
-    (raw,) = yield weights, "read", (checkpoint, [info]), {}
-    factors = np.frombuffer(raw, np.float32)
-    if not np.all((factors > 0) & np.isfinite(factors)):
+    raws = yield weights, "read", (checkpoint, infos), {}
+    factors = {info.name: np.frombuffer(raw, np.float32) for info, raw in zip(infos, raws, strict=True)}
+    for name, values in factors.items():
+        if not np.all((values > 0) & np.isfinite(values)):
+            raise FormatError(
+                f"{checkpoint.name}: {name} has factors that are not above 0 and finite. The file is damaged."
+            )
+    turn_by(model, checkpoint, factors)
+
+
+def turn_by(model: Any, checkpoint: Checkpoint, factors: Mapping[str, np.ndarray]) -> None:
+    """Give a model's rotary positions the factors of a file, by names of tensors.
+
+    Raises:
+        WeightError: those of long texts are there without those of short ones, or the other way round.
+        FormatError: the length from which on they count is missing.
+    """
+    rotary, metadata = model.decoder.rotary_emb, checkpoint.metadata
+    if FREQUENCIES in factors:
+        rotary.divide_frequencies(factors[FREQUENCIES])
+    if not {LONG, SHORT} & factors.keys():
+        return
+    prefix = f"{metadata['general.architecture']}.rope.scaling."
+    original = metadata.get(f"{prefix}original_context_length")
+    if not {LONG, SHORT} <= factors.keys():
+        raise WeightError(f"{checkpoint.name}: of {SHORT} and {LONG} one is missing. The file is damaged.")
+    if original is None:
         raise FormatError(
-            f"{checkpoint.name}: {FREQUENCIES} has factors that are not above 0 and finite. The file is "
-            "damaged."
+            f"{checkpoint.name}: {prefix}original_context_length is missing, from which on {LONG} counts. "
+            "The file is damaged."
         )
-    model.decoder.rotary_emb.divide_frequencies(factors)
+    rotary.lengthen(factors[SHORT], factors[LONG], original, metadata.get(f"{prefix}attn_factor") or 1.0)
 
 
-def _check_factors(checkpoint: Checkpoint, columns: int) -> TensorInfo:
-    info = checkpoint[FREQUENCIES]
+def _check_factors(checkpoint: Checkpoint, name: str, columns: int) -> TensorInfo:
+    info = checkpoint[name]
     if info.shape != (columns // 2,) or info.dtype != "float32":
         raise WeightError(
-            f"{checkpoint.name}: {FREQUENCIES} is {info.dtype} of shape {info.shape}; for heads of "
+            f"{checkpoint.name}: {name} is {info.dtype} of shape {info.shape}; for heads of "
             f"{columns} columns float32 of shape ({columns // 2},) was expected. The file is damaged."
         )
     return info

@@ -22,7 +22,7 @@ from ..text.gguf_saving import tokenizer_to_gguf
 from ..weights.checkpoint import Checkpoint, TensorInfo
 from ..weights.formats.gguf_head import GGUF_NUMBERS, begin_gguf, pad_gguf
 from ..weights.saving import replacing
-from .gguf import FREQUENCIES, gguf_name, paths, reshaped
+from .gguf import FREQUENCIES, LONG, SHORT, gguf_name, paths, reshaped, turn_by
 from .gguf_changes import CHANGES, TensorChange, changes
 from .gguf_pieces import pieces
 from .loading import check_names
@@ -86,13 +86,12 @@ def save_gguf(
     entries = _entries(model, reader, formats)
     metadata = _metadata(model, architecture, tokenizer)
     tensors = [(e.name, e.shape, GGUF_NUMBERS[e.kind]) for e in entries]
-    if factors is not None:
-        tensors.insert(0, (FREQUENCIES, factors.shape, 0))
+    tensors[:0] = [(name, values.shape, 0) for name, values in factors.items()]
     _check_read(model, reader, metadata, tensors, entries, factors)
     with replacing(filename) as file:
         begin_gguf(file, metadata, tensors)
-        if factors is not None:
-            pad_gguf(file, factors)
+        for values in factors.values():
+            pad_gguf(file, values)
         for entry in entries:
             written, value = 0, read(entry.source) if read is not None else _at(model, entry.source)
             for piece in pieces(value, entry.change, entry.kind):
@@ -183,14 +182,20 @@ def _kind(
     return {"float16": "f16", "bfloat16": "bf16"}.get(value.dtype.name, "float32")
 
 
-def _factors(model: Any) -> np.ndarray | None:
-    """By how much positions turn slower, where a GGUF has a tensor for it."""
+def _factors(model: Any) -> dict[str, np.ndarray]:
+    """By how much positions turn slower, by name of the tensor that a GGUF has for it."""
     rotary = getattr(getattr(model, "decoder", None), "rotary_emb", None)
     if rotary is None:
-        return None
-    if kind_of(rotary.scaling) == "llama3" or (model.origin is not None and model.origin.factors):
-        return rotary.slowed().astype(np.float32)
-    return None
+        return {}
+    kind = kind_of(rotary.scaling)
+    if rotary.by_length:
+        if "phi3" not in type(model).gguf_architectures:
+            return {}  # llama.cpp has them for no other: what reads the file again will tell
+        named = {LONG: "long_factor", SHORT: "short_factor"}
+        return {name: np.asarray(rotary.scaling[key], np.float32) for name, key in named.items()}
+    if kind in ("llama3", "longrope") or (model.origin is not None and model.origin.factors):
+        return {FREQUENCIES: rotary.slowed().astype(np.float32)}
+    return {}
 
 
 def _metadata(model: Any, architecture: str, tokenizer: Any) -> dict[str, Any]:
@@ -224,7 +229,7 @@ def _check_read(
     metadata: dict[str, Any],
     tensors: list[tuple[str, tuple[int, ...], int]],
     entries: list[_Entry],
-    factors: np.ndarray | None,
+    factors: Mapping[str, np.ndarray],
 ) -> None:
     """Refuse a model that would be another one when its file is read."""
     kinds = {e.name: _plain_name(e.kind) for e in entries}
@@ -241,8 +246,8 @@ def _check_read(
 
     # Ctrl-C where the `with` ends may leave its device, but not in the program's context.
     other = copy_context().run(made)
-    if factors is not None:
-        other.decoder.rotary_emb.divide_frequencies(factors)
+    if factors:
+        turn_by(other, checkpoint, factors)
     differing = [name for name, mine, theirs in _sayings(model, other, settings) if not _equal(mine, theirs)]
     if differing:
         raise ArgumentError(

@@ -1,7 +1,6 @@
 """Phi-3: Llama whose queries, keys and values are one product, and so are gate and up.
 
-Abdin et al. 2024, "Phi-3 technical report". Attribute paths are the tensor names of its checkpoints. Files
-with the factors of long contexts (longrope) are refused.
+Abdin et al. 2024, "Phi-3 technical report". Attribute paths are the tensor names of its checkpoints.
 """
 
 from __future__ import annotations

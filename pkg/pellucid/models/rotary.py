@@ -239,12 +239,21 @@ class RotaryEmbedding(Module):
         keys, kind = {"rope.freq_base": self.base}, kind_of(self.scaling)
         if kind in ("linear", "yarn"):
             keys |= {"rope.scaling.type": kind, "rope.scaling.factor": self.scaling["factor"]}
-        if kind == "yarn":
+        if self.by_length:
+            keys["rope.scaling.attn_factor"] = self._factor
+        if kind == "yarn" or self.by_length:
             length = self.scaling["original_max_position_embeddings"]
             keys["rope.scaling.original_context_length"] = int(length)
-            if share := self.scaling.get("mscale_all_dim"):
+            share = self.scaling.get("mscale_all_dim")
+            if kind == "yarn" and share:
                 keys["rope.scaling.yarn_log_multiplier"] = 0.1 * share
         return keys
+
+    @property
+    def by_length(self) -> bool:
+        """Whether texts are turned otherwise once they are longer than the original positions."""
+        is_longrope = kind_of(self.scaling) == "longrope"
+        return is_longrope and not (np.array_equal(self._frequencies, self._long) and self._factor == 1)
 
     def slowed(self) -> np.ndarray:
         """By how much each pair of columns is slower than its base alone says."""
@@ -253,9 +262,24 @@ class RotaryEmbedding(Module):
     def turns_as(self, other: RotaryEmbedding) -> bool:
         """Whether the other one turns by the same angles and factor."""
         mine, theirs = (np.append(r._frequencies, [*r._long, r._factor]) for r in (self, other))
-        if self.original != other.original:
+        if self.by_length and self.original != other.original:
             return False
         return mine.shape == theirs.shape and np.allclose(mine, theirs, rtol=1e-6, atol=0)
+
+    def lengthen(self, short: np.ndarray, long: np.ndarray, original: int, factor: float) -> None:
+        """Have the factors of LongRoPE, which a GGUF has as tensors.
+
+        Args:
+            short, long: factors of texts up to the original positions, and of longer ones.
+            original: these positions.
+            factor: of turned queries and keys.
+        """
+        self.scaling = {
+            "rope_type": "longrope", "short_factor": short.tolist(), "long_factor": long.tolist(),
+            "attention_factor": factor, "original_max_position_embeddings": original,
+        }  # fmt: skip
+        self._frequencies, self._long = self._frequencies / short, self._frequencies / long
+        self.original, self._factor = original, factor
 
     def divide_frequencies(self, factors: np.ndarray) -> None:
         """Slow each pair of columns down by a factor of its own, as a GGUF's ``rope_freqs`` does."""
