@@ -34,7 +34,8 @@
  *   start { site, packages, more, env, interrupts, taken }     once, first; taken: shared memory in which the page counts the
  *       weight of the messages that it has dealt with
  *   run { id, code, inputs, filename, calm }      write { id, path, data }
- *       calm: a signal that is still pending is dropped first, for what it was meant for is not running
+ *       calm: a signal that is still pending is dropped first, for what it was meant for is not running; it is kept for a
+ *       call that is still to begin
  * Messages, worker to page:
  *   progress { stage, milliseconds }   ready { info }   broken { message }        (boot)
  *   output { pieces: [[stream, text], ...], weight }   event { name, value, weight }

@@ -14,16 +14,19 @@ let pyodide;
 let signals = null; // shared with the page, where it can be
 const outlet = new Outlet();
 let execute;
+let beginning = 0; // calls whose code Python is still to begin
+let pressed = 0; // a signal that came for one of them: it is given once that code runs
 
 // Runs code in the globals that all calls share. Whatever is raised, KeyboardInterrupt and SystemExit too, is caught
 // before the event loop sees it, and reported without the frames that lead here.
 const EXECUTE = `
-async def execute(code, filename):
+async def execute(code, filename, begun):
     import sys
     import traceback
     import __main__
     from pyodide.code import eval_code_async
     try:
+        begun()
         return True, await eval_code_async(code, __main__.__dict__, filename=filename), None
     except BaseException as error:
         trace = error.__traceback__
@@ -165,16 +168,31 @@ async function start({ site, packages, more, env, interrupts, taken }) {
 }
 
 async function run({ id, code, inputs, filename, calm }) {
-  if (calm && signals) signals[0] = 0;
+  if (calm && signals) {
+    if (beginning) pressed ||= signals[0];
+    signals[0] = 0;
+  }
+  let begun = () => {};
   try {
     for (const [name, value] of Object.entries(inputs)) pyodide.globals.set(name, pyodide.toPy(value));
-    const outcome = await execute(code, filename);
+    if (!calm) {
+      beginning += 1;
+      begun = () => {
+        begun = () => {};
+        beginning -= 1;
+        if (pressed) signals[0] = pressed;
+        pressed = 0;
+      };
+    }
+    const outcome = await execute(code, filename, () => begun());
     const [fine, value, text] = outcome; // a proxy of a tuple: iterating gives its items
     outcome.destroy();
     if (fine) post("post", { kind: "done", id, value: toPage(value) });
     else outlet.post({ kind: "failed", id, type: value, message: text });
   } catch (error) {
     outlet.post({ kind: "failed", id, type: error.type ?? error.name, message: error.message });
+  } finally {
+    begun(); // where Python did not come to that
   }
 }
 
