@@ -68,7 +68,8 @@ def _module(info: Any, case: Any, training: bool, counts: dict[str, Counts]) -> 
         cls = getattr(pellucid.nn, info.module_cls.__name__, None)
         if cls is None:
             raise MissingName(f"nn.{info.module_cls.__name__}")
-        module = cls(*value(given.args), **value(given.kwargs)).train(training)
+        settings = {k: v for k, v in given.kwargs.items() if k != "device"}  # the default one
+        module = cls(*value(given.args), **value(settings)).train(training)
         if state:
             module.load_state_dict(value(state))
         kept[:] = module, value(args), value(kwargs)

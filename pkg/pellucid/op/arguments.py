@@ -176,15 +176,21 @@ def _with_text(read: Reader) -> Reader:
 
 
 # How new tensors lie in memory, in the words of PyTorch.
-LAID = "layout", "memory_format", "pin_memory"
+_LAID = frozenset({"layout", "memory_format", "pin_memory"})
 
 
-def laid_out(name: str, call: Callable, words: dict[str, Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def laid_words(form: set[str]) -> frozenset[str]:
+    """Which of these words a function takes besides its own arguments: all, if it makes tensors."""
+    return _LAID - form if form >= {"dtype", "device"} else frozenset()
+
+
+def laid_out(name: str, call: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A new tensor, in a memory format that is asked for. No memory is pinned here.
 
     Raises:
         NotImplementedError: a layout that is not strided.
     """
+    words = {word: kwargs.pop(word) for word in _LAID if word in kwargs}
     if words.get("layout") not in (None, strided):
         raise NotImplementedError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
     pinned, order = words.get("pin_memory"), words.get("memory_format")

@@ -18,7 +18,7 @@ from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, Pell
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
-from .arguments import LAID, READERS, laid_out, named, reader, wrong
+from .arguments import READERS, laid_out, laid_words, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
 
@@ -261,16 +261,11 @@ def explained(function: Callable) -> Callable:
     """The function as users call it: flags, numbers and texts are what their annotations say, errors begin
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
     """
-    plain = _plain(function)
-    # What makes tensors takes PyTorch's words for how they lie in memory.
-    laid = frozenset(LAID) - {*signature(function).parameters}
-    laid = laid if {"dtype", "device"} <= {*signature(function).parameters} else frozenset()
+    plain, laid = _plain(function), laid_words({*signature(function).parameters})
 
     def call(*args, **kwargs):
         if laid and not laid.isdisjoint(kwargs):
-            return laid_out(
-                function.__name__, call, {k: kwargs.pop(k) for k in laid & {*kwargs}}, args, kwargs
-            )
+            return laid_out(function.__name__, call, args, kwargs)
         for k, name, classes, read in plain:
             value = args[k] if k < len(args) else kwargs.get(name, read)
             if value is not read and not isinstance(value, classes):
