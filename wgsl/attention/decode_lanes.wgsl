@@ -94,6 +94,10 @@ fn score_of(i: u32, is_seen: bool) -> vec4<f32> {
     for (var k = 0u; k < KEY_LANES; k++) {
         sum += shares[k * PITCH + i];
     }
+    if (SOFT_CAP != 0.0) {
+        sum = vec4<f32>(capped(sum.x, SOFT_CAP), capped(sum.y, SOFT_CAP),
+            capped(sum.z, SOFT_CAP), capped(sum.w, SOFT_CAP));
+    }
     return select(vec4<f32>(HIDDEN), settled_quad(sum), is_seen);
 }
 

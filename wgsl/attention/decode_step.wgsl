@@ -3,12 +3,13 @@
 //
 //   key[b, h, key_write, :]     = turned(key_row[b, h, 0, :], key_position)
 //   value[b, h, value_write, :] = value_row[b, h, 0, :]
-//   out = softmax(scale * turned(query, query_position) @ key.T) @ value
+//   out = softmax(capped(scale * turned(query, query_position) @ key.T)) @ value
 //
-// where `turned` is the rotary embedding. Rows that are written are taken from key_row and
-// value_row and never from the caches, so it does not matter when they get there. With ALONE one
-// workgroup sees all keys of its heads and writes the result; otherwise each split leaves a state
-// for attention/combine, as attention/decode does.
+// where `turned` is the rotary embedding, and `capped(s)` is SOFT_CAP * tanh(s / SOFT_CAP), or s if
+// that is 0. Rows that are written are taken from key_row and value_row and never from the caches,
+// so it does not matter when they get there. With ALONE one workgroup sees all keys of its heads
+// and writes the result; otherwise each split leaves a state for attention/combine, as
+// attention/decode does.
 //
 // query      (batch, heads, 1, head_dim)            contiguous; heads = group * kv_heads, group <=
 //                                                   4 * ROW_VECTORS
@@ -37,6 +38,7 @@ const VALUE_LANES = 16u;
 const ROW_VECTORS = 1u;
 const INTERLEAVED = false;
 const ALONE = true;
+const SOFT_CAP = 0.0;
 
 const WORKGROUP = 256u;
 const HALF_STEP = WORKGROUP / KEY_LANES;

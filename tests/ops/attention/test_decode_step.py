@@ -45,16 +45,18 @@ class Layer:
     Args:
         sizes: (batch, heads, kv_heads, capacity, head_dim).
         half: pairs of columns that are turned; all if not given.
+        interleaved: which columns are a pair.
+        attention: further arguments of `cached_attention`.
     """
 
-    def __init__(self, sizes, half=None, interleaved=False):
+    def __init__(self, sizes, half=None, interleaved=False, **attention):
         batch, heads, kv_heads, capacity, dim = sizes
         self.query, self.key = heads_of(batch, heads, dim), heads_of(batch, kv_heads, dim)
         self.value = heads_of(batch, kv_heads, dim)
         self.cos, self.sin = rotary_tables(
             np.random.random(half or dim // 2), 2 * capacity + 16, device="webgpu"
         )
-        self.interleaved = interleaved
+        self.interleaved, self.attention = interleaved, attention
         self.before = normal(2, batch, kv_heads, capacity, dim)
         self.caches = [tensor(part) for part in self.before]
 
@@ -70,7 +72,7 @@ class Layer:
 
     def step(self, keys, positions, writes):
         """The same with the attention; returns its output."""
-        return cached_attention(self.place(positions, writes), *self.caches, keys)
+        return cached_attention(self.place(positions, writes), *self.caches, keys, **self.attention)
 
     def reset(self, writes, keys):
         """Caches as before, with no number where none may be read."""
@@ -152,6 +154,21 @@ def test_long_heads_in_large_groups():
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_columns_that_are_not_turned(interleaved):
     compare(Layer((1, 4, 2, 40, 32), half=6, interleaved=interleaved), 21)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_capped_scores(splits, monkeypatch):
+    if splits > 1:
+        monkeypatch.setattr(decode, "_ALONE", 0)
+    layer = Layer((2, 6, 2, 384, 16), soft_cap=0.7)
+    for keys in (1, 40, 384):
+        assert compare(layer, keys).grid == 4 * splits
+
+
+def test_a_mask_is_no_part_of_a_step():
+    layer = Layer((1, 4, 2, 64, 16), attn_mask=tensor(normal(1, 1, 1, 64)))
+    parts = Window(lambda: layer.step(20, (19, 19), (19, 19))).runs[-6:]
+    assert decode.step(nodes(parts)) is None
 
 
 @pytest.mark.parametrize("splits", [1, 3])

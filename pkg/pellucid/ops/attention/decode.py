@@ -57,6 +57,7 @@ def step(parts: Sequence[RegisteredLaunch]) -> Joint | None:
     sizes = {"QUADS": dim // 4, "KEY_LANES": lanes[0], "VALUE_LANES": lanes[1], "ROW_VECTORS": vectors}
     holes = {name: f"{value}u" for name, value in sizes.items()}
     holes |= {"ALONE": flag(alone), "INTERLEAVED": turn_query.source.const("INTERLEAVED")}
+    holes["SOFT_CAP"] = attend.source.const("SOFT_CAP")
     fixed = ("group", "capacity", "scale")
     params = {name: values[name] for name in fixed} | {"splits": splits, "groups": pairs * splits}
     params["half"] = turn_query.values["half"]
@@ -140,7 +141,7 @@ def _memory(quads: int, key_lanes: int, vectors: int) -> int:
 
 
 def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
-    """Whether there is one position, of float32, all sizes agree and heads are turned alike.
+    """Whether there is one position, of float32, without a mask, all sizes agree and heads are turned alike.
 
     Sizes are read off the parameters: launches that differ in the shapes of their tensors only are one.
     """
@@ -159,6 +160,7 @@ def _fits(parts: Sequence[RegisteredLaunch]) -> bool:
         and _is_dense(write_value, "rows")
         and values["value_dim"] == dim
         and attend.source.const("CAUSAL") == attend.source.const("ALIGN_END") == "true"
+        and attend.source.const("HAS_MASK") == "false"
         and _are_turned_alike(turn_query, turn_key)
     )
 
