@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
-from inspect import Parameter, Signature, cleandoc, signature, unwrap
+from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import is_grad_enabled
@@ -52,12 +52,8 @@ OVERLOADS: dict[str, tuple[Callable, str]] = {}
 OURS: dict[Callable, str] = {}
 _FORM = "an in-place form, which `ops.aten` finds by the name of the function"
 
-_declared = cache(signature)
-
-
-def form_of(function: Callable) -> Signature:
-    """The signature with which a function was declared; it is read once, for several places ask for it."""
-    return _declared(unwrap(function, stop=lambda f: hasattr(f, "__signature__")))
+# Signatures are read once: several places ask for that of a function.
+form_of = cache(signature)
 
 
 def function(
