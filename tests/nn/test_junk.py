@@ -52,7 +52,8 @@ NEEDED = {
     "BatchNorm1d": ((3,), counted), "BatchNorm2d": ((2,), image), "GroupNorm": ((1, 3), counted),
     "BatchNorm3d": ((2,), lambda p: image(p)[None].transpose(0, 1)), "InstanceNorm1d": ((3,), counted),
     "InstanceNorm2d": ((2,), image), "InstanceNorm3d": ((1,), lambda p: image(p)[:, None, :1]),
-    "LocalResponseNorm": ((2,), counted), "CosineSimilarity": ((), lambda p: (p.ones(2, 3), p.ones(2, 3))),
+    "LocalResponseNorm": ((2,), counted), "CrossMapLRN2d": ((2,), image),
+    "CosineSimilarity": ((), lambda p: (p.ones(2, 3), p.ones(2, 3))),
     "AdaptiveLogSoftmaxWithLoss": ((4, 6, [2]), lambda p: (p.ones(2, 4), p.tensor([1, 5]))),
     "LinearCrossEntropyLoss": ((3, 4), lambda p: (p.ones(2, 3), p.tensor([1, 2]))),
     "CTCLoss": ((), lambda p: (p.ones(4, 1, 3), p.tensor([[1, 2]]), p.tensor([4]), p.tensor([2]))),
@@ -66,7 +67,7 @@ NEEDED = {
         ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"), ((), None)
     ),
     **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.tensor([1, 2]))) for name in (
-        "CrossEntropyLoss", "NLLLoss"
+        "CrossEntropyLoss", "NLLLoss", "NLLLoss2d"
     )},
     **{name: ((), lambda p: (p.ones(2, 3) * 0.5, p.ones(2, 3) / 4)) for name in (
         "BCELoss", "BCEWithLogitsLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "SmoothL1Loss",
@@ -100,7 +101,7 @@ TAKEN = {
 # Tensors, settings, and what is refused whatever is given.
 TENSORS = {
     # These are made of layers, or are what layers are made of.
-    "RNNBase", "RNNCellBase", "Transformer", "TransformerDecoder", "TransformerEncoder",
+    "DataParallel", "RNNBase", "RNNCellBase", "Transformer", "TransformerDecoder", "TransformerEncoder",
     "Buffer", "LinearCrossEntropyOptions", "Module", "Parameter", "SyncBatchNorm", "UninitializedBuffer",
     "UninitializedParameter",
 }  # fmt: skip

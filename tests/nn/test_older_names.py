@@ -82,6 +82,10 @@ def test_older_forms_do_what_the_newer_ones_do():
     x, target = pellucid.randn(2, 4, 5, 5), pellucid.ones(2, 5, 5, dtype=pellucid.int64)
     lost = [kind()(x.log_softmax(1), target).item() for kind in (pellucid.nn.NLLLoss, pellucid.nn.NLLLoss2d)]
     assert lost[0] == lost[1]
+    with pytest.raises(ShapeError, match=r"CrossMapLRN2d: takes \(batch"):
+        pellucid.nn.CrossMapLRN2d(3)(x[0])
+    with pytest.raises(TypeError, match="int is not a Module"):
+        pellucid.nn.DataParallel(*[3])
     norms = [kind(3)(x) for kind in (pellucid.nn.LocalResponseNorm, pellucid.nn.CrossMapLRN2d)]
     assert pellucid.equal(*norms)
     seen = []

@@ -321,10 +321,17 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """`LocalResponseNorm` of images, under its older name.
+    """`LocalResponseNorm` of (batch, channels, height, width), under its older name.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.CrossMapLRN2d.html
     """
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() != 4:
+            raise ShapeError(
+                f"CrossMapLRN2d: takes (batch, channels, height, width), not {tuple(input.shape)}."
+            )
+        return super().forward(input)
 
 
 __all__ = [

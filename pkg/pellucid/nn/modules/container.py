@@ -327,6 +327,8 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):
         super().__init__()
+        if not isinstance(module, Module):
+            raise TypeError(f"{type(module).__name__} is not a Module.")
         self.module, self.device_ids, self.dim = module, [], dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
