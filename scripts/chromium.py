@@ -84,8 +84,8 @@ class Kept:
 
     @staticmethod
     def _compiled(folder: Path) -> int:
-        """Bytes of machine code."""
-        return sum(file.stat().st_size for file in folder.glob("Code Cache/wasm/*_0"))
+        """Bytes of machine code; earlier versions of it lie beside the last one, which is the largest."""
+        return max((file.stat().st_size for file in folder.glob("Code Cache/wasm/*_0")), default=0)
 
     def copy(self, profile: Path) -> None:
         """Put it into a new profile."""
@@ -145,6 +145,7 @@ class Chromium:
         return self
 
     def __exit__(self, *error: object) -> None:
+        is_whole = self.process.poll() is None  # what a browser leaves that did not end in peace is not kept
         for number, patience in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
             try:
                 os.killpg(self.process.pid, number)
@@ -152,8 +153,9 @@ class Chromium:
             except ProcessLookupError:
                 break
             except subprocess.TimeoutExpired:
+                is_whole = False
                 continue
-        if self._kept:
+        if self._kept and is_whole:
             self._kept.keep(self._profile)
         self._folder.cleanup()
 
