@@ -418,7 +418,6 @@ ELSEWHERE = {
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "leaky", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",
-    "nextafter",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding", "scatter_add",
     "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "sum_rows", "transform",

@@ -55,7 +55,7 @@ ELSE = {
     "bitwise_left_shift", "bitwise_right_shift", "fill_diagonal", "nextafter", "share_memory",
     "cauchy", "exponential", "addbmm", "addmm", "addmv", "addr", "baddbmm", "renorm", "tril", "triu",
     "as_strided", "resize", "resize_as", "set", "squeeze", "swapaxes", "swapdims", "t", "transpose",
-    "unsqueeze", "float_power",
+    "unsqueeze", "float_power", "apply", "map",
 }  # fmt: skip
 # Of which PyTorch has no derivative in place.
 HYPERBOLIC = {"acosh", "asinh", "atanh", "arccosh", "arcsinh", "arctanh"}

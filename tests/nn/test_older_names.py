@@ -84,8 +84,9 @@ def test_older_forms_do_what_the_newer_ones_do():
     assert lost[0] == lost[1]
     with pytest.raises(ShapeError, match=r"CrossMapLRN2d: takes \(batch"):
         pellucid.nn.CrossMapLRN2d(3)(x[0])
+    number: Any = 3
     with pytest.raises(TypeError, match="int is not a Module"):
-        pellucid.nn.DataParallel(*[3])
+        pellucid.nn.DataParallel(number)
     norms = [kind(3)(x) for kind in (pellucid.nn.LocalResponseNorm, pellucid.nn.CrossMapLRN2d)]
     assert pellucid.equal(*norms)
     seen = []
