@@ -138,7 +138,7 @@ def follow(
     # Sums and products that may overflow on the way: where they do depends on their order.
     power = 1 if law.spread in (total, sums) else 2
     reach = n * max([1.0, *peaks]) ** power if law.kind == "exact" or law.spread is sums else 0.0
-    huge = max(peak(made) * 8, reach) > LARGEST[dtype] or not np.isfinite(error)
+    huge = max(peak(made) * 8, reach, error) > LARGEST[dtype] or not np.isfinite(error)
     return State(False, float(error), bool(fresh or huge))
 
 

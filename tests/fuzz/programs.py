@@ -196,4 +196,6 @@ def check(seed: int, module, where: str | None = None) -> None:
 def run(seed: int) -> None:
     import torch
 
+    # Its products of bfloat16 multiply infinity by zeros that pad their blocks, which makes NaN.
+    torch.backends.mkldnn.set_flags(False)
     check(seed, torch)
