@@ -229,6 +229,7 @@ class Decoder(Module):
         if self.names.norm:
             setattr(self, self.names.norm, config.norm())
         self.turnings = [config.turning(k) for k in range(count)]
+        self.windows = [config.window(k) for k in range(count)]
         for name in sorted(filter(None, {*self.turnings})):
             setattr(self, name, config.rotary(name))
 
@@ -267,7 +268,7 @@ class Decoder(Module):
     def run_layer(self, k: int, x: Tensor, cache: KVCache | None, masks: dict) -> Tensor:
         """What layer ``k`` makes of hidden states; ``masks`` are those of `masks`."""
         rotary = getattr(self, self.turnings[k]) if self.turnings[k] else None
-        return getattr(self, self.names.layers)[k](x, rotary, cache, masks[self.config.window(k)])
+        return getattr(self, self.names.layers)[k](x, rotary, cache, masks[self.windows[k]])
 
     def finish(self, x: Tensor) -> Tensor:
         """What the head is given of the last layer's output, or of another's: the final norm."""
@@ -275,8 +276,7 @@ class Decoder(Module):
 
     def masks(self, ids: Tensor, cache: KVCache | None, attention_mask: Tensor | None) -> dict:
         """What layers add to their scores, by window."""
-        windows = {self.config.window(k) for k in range(self.config.num_hidden_layers)}
-        return {window: visible(attention_mask, ids, cache, window) for window in windows}
+        return {window: visible(attention_mask, ids, cache, window) for window in {*self.windows}}
 
     def embed(self, ids: Tensor, cache: KVCache | None, attention_mask: Tensor | None) -> Tensor:
         """Hidden states before the first layer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ...device.commands import ALLOC, CODE_BITS, FREE, Command, walk
@@ -41,7 +41,7 @@ class Replay:
 
     Attributes:
         window: the words, as they were handed over last.
-        zeros: which values must be zero.
+        is_moved: whether an argument begins elsewhere than the window counts on, by what words follow.
         dispatches: launches of the window.
         passing_bytes: of what is made and dies within it.
     """
@@ -54,7 +54,9 @@ class Replay:
         fused: bool,
         begins: Collection[int] = (),
     ):
-        self._begins, self.zeros = frozenset(begins), frozenset[int]()
+        self._begins = frozenset(begins)
+        # Which values must be zero.
+        self._zeros: list[int] = []
         self._sizes, self._arguments = program.sizes, arguments
         # Number of what was made and lives on -> its place behind the arguments.
         self._results = {number: k for k, number in enumerate(program.alive.values())}
@@ -69,6 +71,8 @@ class Replay:
         self._targets = [tuple(places) for places in self._places.values()]
         names = {"bits": float_bits}
         self._words = eval(f"lambda slot, value: [{', '.join(self._places)}]", names)
+        moved = " or ".join([f"value[{k}]" for k in self._zeros]) or "0"
+        self.is_moved: Callable[[list[int]], int] = eval(f"lambda value: {moved}")
         # The words that change, as the window has them.
         self._last: list[Any] = [None] * len(self._targets)
         del self._places, self._out
@@ -82,7 +86,7 @@ class Replay:
             sample[at] = start & _WORD
         plan = make_plan(sample)
         told = [begins[at] for at in plan.zeros.tolist() if at in begins]
-        self.zeros = frozenset(k for _, _, form in told for k, _ in form)
+        self._zeros = sorted({k for _, _, form in told for k, _ in form})
         self._heads = plan.heads  # which hold the launches, as the words of the program do
         pool = words + plan.constants.tolist()
         return [pool[at] for at in plan.places.tolist()]

@@ -142,7 +142,7 @@ class Segment:
     def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
         """Replay the segment; returns what is carried from earlier ones, and what it made."""
         replay = self._replay or self.prepare()
-        if replay.zeros and any(values[k] for k in replay.zeros):
+        if replay.is_moved(values):
             replay = self._moved = self._moved or self._written(range(0))
         s = stream()
         if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
