@@ -1,6 +1,8 @@
 """The programs of examples/ at full size: seconds of each, of a step, and what they learn.
 
-Run: scripts/browser benchmarks/examples.py --mount examples --timeout 600 -- [NAME...]   (add --native)
+Run: scripts/browser benchmarks/examples.py --timeout 600 -- [NAME...]   (add --native for wgpu-py)
+
+A software adapter takes 40 steps of each.
 
     start      seconds to the first losses, ten steps in one read: data, capture and kernels
     all        seconds of the whole program, its pictures included
@@ -23,23 +25,24 @@ import pellucid as torch
 
 READ = 10  # losses in one read
 ENDS = 5
+SOFTWARE = {"steps": 40}
 
 
 async def brought(files: list[str]) -> Path:
     """The folder of the examples' files; in a page they are fetched into one."""
     if sys.platform != "emscripten":
-        return Path(os.environ["PELLUCID_MOUNT"])
+        return Path(__file__).resolve().parents[1] / "examples"
     from pyodide.http import pyfetch  # pyright: ignore[reportMissingImports]
 
     folder = Path(mkdtemp())
     for name in files:
-        answer = await pyfetch(os.environ["PELLUCID_MOUNT_URL"] + name)
+        answer = await pyfetch(os.environ["PELLUCID_MOUNT_URL"].removesuffix("mount/") + f"examples/{name}")
         folder.joinpath(name).write_bytes(await answer.bytes())
     return folder
 
 
-async def measured(name: str) -> dict[str, float]:
-    """Run one example and return its row."""
+async def measured(name: str, given: dict[str, int]) -> dict[str, float]:
+    """Run one example with these arguments and return its row."""
     from pictures import follow  # pyright: ignore[reportMissingImports]
 
     stamps, losses, pictures = [], [], []
@@ -50,7 +53,7 @@ async def measured(name: str) -> dict[str, float]:
         losses.append(loss)
 
     await follow(
-        importlib.import_module(name).main(),
+        importlib.import_module(name).main(**given),
         lambda tensor: tensor.detach().numpy_async(),
         learned,
         lambda title, svg: pictures.append(title),
@@ -80,7 +83,7 @@ adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
 print(f"{adapter}\n{'':16}{'steps':>7}{'start s':>9}{'all s':>8}{'step ms':>9}   loss", flush=True)
 rows = {}
 for name in sys.argv[1:] or names:
-    row = rows[name] = await measured(name)  # noqa: F704 # pyright: ignore
+    row = rows[name] = await measured(name, SOFTWARE if info.is_software else {})  # noqa: F704 # pyright: ignore
     print(
         f"{name:16}{row['steps']:7}{row['start']:9.2f}{row['seconds']:8.2f}{row['step']:9.2f}"
         f"   {row['first_loss']} to {row['last_loss']}",

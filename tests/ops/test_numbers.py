@@ -443,9 +443,9 @@ class TestArrays:
             assert pellucid.tensor([3 + 4j]).abs().dtype is pellucid.float32
             assert pellucid.tensor([3 + 4j]).abs().tolist() == [5.0]
             assert pellucid.tensor([1j, 1j]).cumsum(0).tolist() == [1j, 2j]
-            for name in ("floor", "sign", "relu", "argmax", "sort", "sigmoid", "erf", "var", "logsumexp"):
+            for name in ("floor", "sign", "relu", "argmax", "sort", "erf"):
                 with pytest.raises(TypeError, match="complex"):
-                    getattr(pellucid.tensor([1j]), name)(*([0] if name == "logsumexp" else []))
+                    getattr(pellucid.tensor([1j]), name)()
 
 
 @pytest.mark.parametrize(
