@@ -443,9 +443,13 @@ class TestArrays:
             assert pellucid.tensor([3 + 4j]).abs().dtype is pellucid.float32
             assert pellucid.tensor([3 + 4j]).abs().tolist() == [5.0]
             assert pellucid.tensor([1j, 1j]).cumsum(0).tolist() == [1j, 2j]
-            for name in ("floor", "sign", "relu", "argmax", "sort", "erf"):
+            z = pellucid.tensor([[1j, 2.0]])
+            for name in ("floor", "sign", "relu", "argmax", "sort", "erf", "cummax", "cummin"):
                 with pytest.raises(TypeError, match="complex"):
-                    getattr(pellucid.tensor([1j]), name)()
+                    getattr(z, name)(*([0] if name.startswith("cum") else []))
+            for pooled in (F[pellucid].max_pool1d, F[pellucid].adaptive_max_pool1d):
+                with pytest.raises(TypeError, match="complex"):
+                    pooled(z[None], 2)
 
 
 @pytest.mark.parametrize(

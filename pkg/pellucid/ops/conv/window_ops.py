@@ -13,7 +13,7 @@ from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import KernelSource, load
 from ...op.kernel.turns import boxes
-from ...op.rules import float_only, same
+from ...op.rules import float_only, refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
@@ -145,7 +145,7 @@ def _at_places(g, indices, windows) -> Tensor:
 
 @op(
     public="max_pool",
-    dtype=_max_types,
+    dtype=refusing(_max_types, "c"),
     shape=_max_shape,
     kernel=_max_launches,
     reference=maxima_of,

@@ -20,6 +20,7 @@ from ..elementwise.functions import log_sum
 from ..index.gather import gather
 from ..index.sort import ValuesAndIndices
 from ..shape.creation import arange
+from .reductions import no_complex
 from .scan import cumsum, last_axis, scan_launches
 
 _MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
@@ -80,12 +81,14 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
         >>> [t.tolist() for t in torch.tensor([1, 3, 2, 3], device="cpu").cummax(0)]
         [[1, 3, 3, 3], [0, 1, 1, 3]]
     """
+    no_complex("cummax", input)
     return _running(input, dim, _ascending(input.detach()))
 
 
 @function(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     """Running minimum along an axis, and where it stands; as `cummax`."""
+    no_complex("cummin", input)
     given = input.detach()
     keys = ~_ascending(given)
     if given.dtype.is_floating_point:
