@@ -32,7 +32,7 @@ async def brought(files: list[str]) -> Path:
     """The folder of the examples' files; in a page they are fetched into one."""
     if sys.platform != "emscripten":
         return Path(__file__).resolve().parents[1] / "examples"
-    from pyodide.http import pyfetch  # pyright: ignore[reportMissingImports]
+    from pyodide.http import pyfetch
 
     folder = Path(mkdtemp())
     for name in files:
@@ -43,7 +43,7 @@ async def brought(files: list[str]) -> Path:
 
 async def measured(name: str, given: dict[str, int]) -> dict[str, float]:
     """Run one example with these arguments and return its row."""
-    from pictures import follow  # pyright: ignore[reportMissingImports]
+    from pictures import follow
 
     stamps, losses, pictures = [], [], []
     begun = time.perf_counter()
@@ -70,23 +70,28 @@ async def measured(name: str, given: dict[str, int]) -> dict[str, float]:
     }
 
 
-listed = await brought(["list.json"])  # noqa: F704 # pyright: ignore
-names = json.loads(listed.joinpath("list.json").read_text(encoding="utf-8"))
-unknown = sorted(set(sys.argv[1:]) - set(names))
-if unknown:
-    sys.exit(f"no example named {', '.join(unknown)}; there are: {', '.join(names)}")
-folder = await brought(["digits.npz", "pictures.py", *(f"{name}.py" for name in names)])  # noqa: F704 # pyright: ignore
-sys.path.insert(0, str(folder))
-await torch.webgpu.open_async()  # noqa: F704 # pyright: ignore
-info = torch.webgpu.get_device_properties()
-adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
-print(f"{adapter}\n{'':16}{'steps':>7}{'start s':>9}{'all s':>8}{'step ms':>9}   loss", flush=True)
-rows = {}
-for name in sys.argv[1:] or names:
-    row = rows[name] = await measured(name, SOFTWARE if info.is_software else {})  # noqa: F704 # pyright: ignore
-    print(
-        f"{name:16}{row['steps']:7}{row['start']:9.2f}{row['seconds']:8.2f}{row['step']:9.2f}"
-        f"   {row['first_loss']} to {row['last_loss']}",
-        flush=True,
-    )
-print(json.dumps({"benchmark": "examples", "adapter": adapter, "rows": rows}))
+async def main() -> int:
+    listed = await brought(["list.json"])
+    names = json.loads(listed.joinpath("list.json").read_text(encoding="utf-8"))
+    if unknown := sorted(set(sys.argv[1:]) - set(names)):
+        print(f"no example named {', '.join(unknown)}; there are: {', '.join(names)}", file=sys.stderr)
+        return 1
+    folder = await brought(["digits.npz", "pictures.py", *(f"{name}.py" for name in names)])
+    sys.path.insert(0, str(folder))
+    await torch.webgpu.open_async()
+    info = torch.webgpu.get_device_properties()
+    adapter = f"{info.vendor} {info.architecture} {info.description}".strip()
+    print(f"{adapter}\n{'':16}{'steps':>7}{'start s':>9}{'all s':>8}{'step ms':>9}   loss", flush=True)
+    rows = {}
+    for name in sys.argv[1:] or names:
+        row = rows[name] = await measured(name, SOFTWARE if info.is_software else {})
+        print(
+            f"{name:16}{row['steps']:7}{row['start']:9.2f}{row['seconds']:8.2f}{row['step']:9.2f}"
+            f"   {row['first_loss']} to {row['last_loss']}",
+            flush=True,
+        )
+    print(json.dumps({"benchmark": "examples", "adapter": adapter, "rows": rows}))
+    return 0
+
+
+sys.exit(await main())  # noqa: F704 (scripts/browser allows await at the top)

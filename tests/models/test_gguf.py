@@ -102,25 +102,22 @@ def test_every_architecture_gives_the_logits_of_its_folder(kind, tmp_path, devic
         )
 
 
-def test_the_first_files_of_qwen3_next(tmp_path, device, monkeypatch):
-    """They have gates of values beside queries, keys and values, as folders do."""
-    model, ids = made("qwen3_next", **FIXED["qwen3_next"]), some_ids(2, 9)
-    monkeypatch.setattr(gguf_files, "value_gates", lambda model, path, p: [(path, p)])
+@pytest.mark.parametrize(
+    ("name", "apart", "weight", "shape"),
+    [  # gates of values beside queries, keys and values; keys and values of a latent in one weight
+        ("qwen3_next", "value_gates", "linear_attn.in_proj_qkvz", (88, 32)),
+        ("deepseek_v2", "latent_keys", "self_attn.kv_b_proj", (40, 16)),
+    ],
+)
+def test_first_files_have_weights_joined_as_folders_do(
+    name, apart, weight, shape, tmp_path, device, monkeypatch
+):
+    model, ids = made(name, **FIXED.get(name, {})), some_ids(2, 9)
+    monkeypatch.setattr(gguf_files, apart, lambda model, path, p: [(path, p)])
     path = written(model, tmp_path / "tiny.gguf", "f32")
     with torch.no_grad(), pellucid.no_grad():
         mine = loaded(path, device)
-        assert mine.model.layers[0].linear_attn.in_proj_qkvz.weight.shape == (88, 32)
-        close(mine(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
-
-
-def test_the_first_files_of_deepseek_v2(tmp_path, device, monkeypatch):
-    """They have the keys and values of a latent in one weight, as folders do."""
-    model, ids = made("deepseek_v2"), some_ids(2, 9)
-    monkeypatch.setattr(gguf_files, "latent_keys", lambda model, path, p: [(path, p)])
-    path = written(model, tmp_path / "tiny.gguf", "f32")
-    with torch.no_grad(), pellucid.no_grad():
-        mine = loaded(path, device)
-        assert mine.model.layers[0].self_attn.kv_b_proj.weight.shape == (40, 16)
+        assert mine.model.layers[0].get_submodule(weight).weight.shape == shape
         close(mine(ours(ids, device)).logits, model(torch.tensor(ids)).logits)
 
 

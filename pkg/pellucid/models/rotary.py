@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, floor, log, pi, sqrt
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def _factors(scaling: dict[str, Any], key: str, count: int) -> np.ndarray:
     return np.asarray(factors, np.float64)
 
 
-def _positive(value: Any) -> bool:
+def _positive(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
@@ -195,7 +195,7 @@ def _number(scaling: dict[str, Any], key: str) -> float:
         raise FormatError(
             f"config.json: {key} of rope_scaling is {shown(value)}; it must be a number above 0."
         )
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 class RotaryEmbedding(Module):

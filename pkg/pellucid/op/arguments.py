@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..device import resolved
-from ..errors import ArgumentError, DTypeError, PellucidError
+from ..errors import ArgumentError, DTypeError, MissingError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.formats import contiguous_format, preserve_format, strided
@@ -188,11 +188,11 @@ def laid_out(name: str, call: Callable, args: tuple, kwargs: dict[str, Any]) -> 
     """A new tensor, in a memory format that is asked for. No memory is pinned here.
 
     Raises:
-        NotImplementedError: a layout that is not strided.
+        MissingError: a layout that is not strided.
     """
     words = {word: kwargs.pop(word) for word in _LAID if word in kwargs}
     if words.get("layout") not in (None, strided):
-        raise NotImplementedError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
+        raise MissingError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
     pinned, order = words.get("pin_memory"), words.get("memory_format")
     if pinned is not None and not isinstance(pinned, bool):
         raise named(name, wrong("pin_memory", "True or False", pinned))

@@ -257,7 +257,7 @@ def explained(function: Callable) -> Callable:
     """The function as users call it: flags, numbers and texts are what their annotations say, errors begin
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
     """
-    plain, laid = _plain(function), laid_words({*signature(function).parameters})
+    plain, laid = _plain(function), laid_words({*form_of(function).parameters})
 
     def call(*args, **kwargs):
         if laid and not laid.isdisjoint(kwargs):

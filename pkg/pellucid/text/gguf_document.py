@@ -118,7 +118,7 @@ def numbers(metadata: Mapping[str, Any], key: str, count: int, default: Any) -> 
     value = metadata.get(key)
     if value is None and default is not None:
         return [default] * count
-    numbers: Any = value.tolist() if hasattr(value, "tolist") else value  # type: ignore[union-attr]
+    numbers = getattr(value, "tolist", lambda: value)()
     if not isinstance(numbers, list | tuple) or not all(
         isinstance(item, Real) and item == item for item in numbers
     ):  # NaN has no order

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
-from ...errors import ArgumentError, RangeError
+from ...errors import ArgumentError, DTypeError, RangeError
 from ...tensors.tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -46,8 +46,12 @@ class ParametrizationList(ModuleList):
         begin: Any = original
         for module in reversed(modules):
             if hasattr(module, "right_inverse"):
-                with suppress(NotImplementedError):  # begins with what is there
+                try:
                     begin = module.right_inverse(begin)
+                except DTypeError:  # a NotImplementedError, too
+                    raise
+                except NotImplementedError:  # a map without an inverse begins with what is there
+                    pass
         self.is_tensor = isinstance(begin, Tensor)
         if self.is_tensor:
             if isinstance(original, Parameter):
