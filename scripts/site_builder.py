@@ -4,6 +4,7 @@
     dist/site/pyodide/                       Pyodide, its lock file, and the wheels that the lock file names
     dist/site/npm/                           what comes from npm: *.mjs as modules; d3.js and plot.js
     dist/site/web/, dist/site/demo/          the pages; dist/site/examples/: the programs of one of them
+    dist/site/pellucid-VERSION.tgz           the npm package, for pages of other origins
     dist/site/index.html
 
 The wheels and the library inside the site also carry bytecode for Pyodide's Python. Run as a program, with
@@ -24,11 +25,13 @@ import bundle
 import assets
 import bytecode
 import machine
+import npm_package
 from paths import CACHE, DIST, PYTHON, ROOT, SCRIPTS, SITE, TEST_SITE
 
 LIMIT = 35_000_000
 MAKERS = tuple(
-    f"scripts/{name}.py" for name in ("assets", "bundle", "bytecode", "site_builder", "wheel_data")
+    f"scripts/{name}.py"
+    for name in ("assets", "bundle", "bytecode", "npm_package", "site_builder", "wheel_data")
 )
 SOURCES = ("pkg", "wgsl", "web", "demo", "examples", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
@@ -162,6 +165,7 @@ def build() -> None:
             for name in ("index.html", "service_worker.js"):  # what a service worker serves lies below it
                 shutil.copy(ROOT / "web" / name, site / name)
             shutil.copy(ROOT / "LICENSE", site / "LICENSE")
+            npm_package.write(site)
             (site / STAMP.name).write_text(wanted)
             total = size(site)
             if total > LIMIT:

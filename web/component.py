@@ -1,33 +1,177 @@
-"""What the components of a page ask of Python: a model for each address, and the data of each view."""
+"""What components and programs of a page ask of Python: a model for each address, tokens, what is inside.
+
+Events that are sent: ``pellucid-progress`` and ``pellucid-token``, each with the key of its call.
+"""
 
 import asyncio
+import contextlib
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pellucid_page import send
 from pyodide.code import eval_code_async
 
 import pellucid as torch
-from pellucid import lens
+from pellucid import lens, weights
 
 CANDIDATES = 5
-_models: dict[str, asyncio.Future] = {}
 
 
-async def _load(source: str) -> tuple[Any, Any]:
+@dataclass(frozen=True)
+class Loaded:
+    """A model that is there."""
+
+    model: Any
+    tokenizer: Any
+
+    def ids(self, prompt: str | list[int], chat: bool = False) -> list[int]:
+        """Ids of a text, of a user's message, or as they are given."""
+        if not isinstance(prompt, str):
+            return list(prompt)
+        if not chat:
+            return self.tokenizer.encode(prompt)
+        message = {"role": "user", "content": prompt}
+        return self.tokenizer.apply_chat_template([message], add_generation_prompt=True)
+
+    def names(self, ids: list[int]) -> list[str]:
+        return [self.tokenizer.decode([i]) for i in ids]
+
+
+_models: dict[Any, asyncio.Future] = {}  # by their addresses
+_numbered: dict[int, tuple[Any, Loaded]] = {}  # address and model, by the number that a program has
+_running: dict[int, weights.Cancel] = {}  # calls that can be stopped
+
+
+async def _load(source: Any, told: Any = None, cancel: Any = None) -> Loaded:
     await torch.webgpu.open_async()
     tokenizer = await torch.AutoTokenizer.from_pretrained_async(source)
-    return await torch.AutoModelForCausalLM.from_pretrained_async(source), tokenizer
+    model = await torch.AutoModelForCausalLM.from_pretrained_async(source, on_progress=told, cancel=cancel)
+    return Loaded(model, tokenizer)
 
 
-async def loaded(source: str) -> tuple[Any, Any]:
-    """A model and its tokenizer: loaded once, however many components show it."""
+async def loaded(source: Any, told: Any = None, cancel: Any = None) -> Loaded:
+    """A model and its tokenizer: loaded once, however many show it."""
     if source not in _models:
-        _models[source] = asyncio.ensure_future(_load(source))
+        _models[source] = asyncio.ensure_future(_load(source, told, cancel))
     try:
         return await asyncio.shield(_models[source])
     except BaseException:
         _models.pop(source, None)
         raise
+
+
+@contextlib.contextmanager
+def stoppable(key: int) -> Iterator[weights.Cancel]:
+    """A call that `stop` ends."""
+    _running[key] = weights.Cancel()
+    try:
+        yield _running[key]
+    finally:
+        del _running[key]
+
+
+def stop(key: int) -> None:
+    """End a call that is under way."""
+    if key in _running:
+        _running[key].cancel()
+
+
+async def load(key: int, source: Any, keep: bool) -> dict[str, Any]:
+    """Load a model for a program; what the program knows of it."""
+
+    def tell(progress: weights.Progress) -> None:
+        done, total, rate, remaining, _ = progress
+        told = {"key": key, "done": done, "total": total, "rate": rate, "remaining": remaining}
+        send("pellucid-progress", told)
+
+    with stoppable(key) as cancel:
+        before, torch.settings.keep_copies = torch.settings.keep_copies, keep
+        try:
+            found = await loaded(source, tell, cancel)
+        finally:
+            torch.settings.keep_copies = before
+    _numbered[key] = source, found
+    return {
+        "number": key,
+        "source": source if isinstance(source, str) else source.name,
+        "layers": found.model.config.num_hidden_layers,
+        "positions": found.model.config.max_position_embeddings,
+        "bytes": torch.webgpu.memory_stats()["weight_bytes"],
+        "chat": found.tokenizer.chat_template is not None,
+        "device": torch.webgpu.get_device_name(),
+        "points": list(lens.points(found.model)),
+    }
+
+
+def release(number: int) -> None:
+    """Let go of a model; where nobody else has it, its memory goes back."""
+    source, _ = _numbered.pop(number, (None, None))
+    if source is not None and all(other != source for other, _ in _numbered.values()):
+        _models.pop(source, None)
+    gc.collect()
+    torch.webgpu.empty_cache()
+
+
+def of(number: int) -> Loaded:
+    """The model that a program has.
+
+    Raises:
+        ValueError: it was released.
+    """
+    if number not in _numbered:
+        raise ValueError("this model was released. Load it again.")
+    return _numbered[number][1]
+
+
+def tokenize(number: int, text: str) -> dict[str, Any]:
+    """Ids of a text, and the text of each."""
+    ids = of(number).ids(text)
+    return {"ids": np.array(ids, np.int32), "tokens": of(number).names(ids)}
+
+
+async def stream(
+    key: int, number: int, prompt: Any, chat: bool, plan: str | None, settings: dict[str, Any]
+) -> None:
+    """Send new tokens as they come, until the model or the program ends."""
+    found = of(number)
+    text = found.tokenizer.stream(skip_special_tokens=True)
+    changes = lens.Plan.from_json(plan) if plan else None
+    with stoppable(key) as cancel:
+        tokens = found.model.stream_async(found.ids(prompt, chat), plan=changes, **settings)
+        async with contextlib.aclosing(tokens):
+            async for token in tokens:
+                if cancel.cancelled:
+                    return
+                name = found.tokenizer.decode([token])
+                send("pellucid-token", {"key": key, "id": token, "token": name, "text": text.push(token)})
+        if rest := text.end():
+            send("pellucid-token", {"key": key, "id": None, "token": "", "text": rest})
+
+
+async def look(number: int, prompt: Any, chat: bool, plan: str) -> dict[str, Any]:
+    """What a run of a text shows under a plan: values by address, and the logit lens."""
+    found = of(number)
+    ids = found.ids(prompt, chat)
+    wanted = lens.Plan.from_json(plan)
+    seen = lens.run(found.model, ids, wanted)
+    values = {}
+    for address, value in seen.items():
+        array = await value.detach().float().numpy_async()
+        values[address] = {"shape": list(array.shape), "data": np.ascontiguousarray(array).reshape(-1)}
+    said = None
+    if wanted.lens is not None:
+        _, positions, top_k = seen.look.ids.shape
+        said = {
+            "points": list(seen.look.paths),
+            "positions": positions,
+            "top_k": top_k,
+            "ids": (await seen.look.ids.numpy_async()).astype(np.int32).reshape(-1),
+            "probabilities": (await seen.look.probabilities.numpy_async()).astype(np.float32).reshape(-1),
+        }
+    return {"ids": np.array(ids, np.int32), "tokens": found.names(ids), "values": values, "lens": said}
 
 
 async def run(program: str, names: dict[str, Any]) -> str | None:
@@ -49,14 +193,15 @@ async def show(source: str, prompt: str, count: int, view: str, plan: str) -> di
     Returns:
         The data, and ``text``, what was written.
     """
-    model, tokenizer = await loaded(source)
+    found = await loaded(source)
+    model, tokenizer = found.model, found.tokenizer
     changes = lens.Plan.from_json(plan) if plan else lens.Plan()
     session = lens.Session(model, tokenizer.encode(prompt), plan=changes)
     begun = len(session.ids)
     for _ in range(count):
         await session.token_async()
     ids = session.ids
-    names = [tokenizer.decode([i]) for i in ids]
+    names = found.names(ids)
     made = {"text": tokenizer.decode(ids[begun:]), "tokens": names}
     if view == "attention":
         capture = lens.Plan(["attn_probs"], changes.patch, changes.steer, changes.ablate)

@@ -10,48 +10,31 @@
  * pellucid-lens   view is lens (the default), attention or ranks; the model is an address or a hub id. Attributes that change draw
  *                 anew; `element.data` is what is drawn, with typed arrays, and the event `drawn` tells that it is there.
  * pellucid-repl   a program with a button that runs it; what it prints and its last value stand below.
- * python()        the shared Python of boot.js, for the page's own use
  *
- * Nothing is fetched but from the site and the model's address. A Content-Security-Policy needs the site in script-src (with
- * 'wasm-unsafe-eval'), style-src, worker-src and connect-src. No other headers are needed; with cross-origin isolation
- * `pellucid-repl` can also be interrupted. The page and the site are of one origin, for a worker cannot be started across.
+ * Programs of the page share that Python by pellucid.js.
+ *
+ * Nothing is fetched but from the site and the model's address. No headers are needed; with cross-origin isolation
+ * `pellucid-repl` can also be interrupted. A worker cannot be started across origins: so a page of another origin has these
+ * modules from the package (https://SITE/pellucid-VERSION.tgz), and says `<meta name="pellucid-site" content="https://SITE/">`.
+ * The strictest Content-Security-Policy under which all works, SITE and the models' servers being 'self' or named:
+ *
+ *   default-src 'none'; script-src 'self' SITE 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self' SITE MODELS;
+ *   style-src 'self'; img-src data:
+ *
+ * Plots (the view ranks) bring a style of their own, which needs 'unsafe-inline' in style-src; without it they are plainer.
  */
 
-import { boot } from "./boot.js";
 import attention from "./views/attention.js";
 import lensGrid from "./views/lens_grid.js";
 import { Model, show } from "./views/model.js";
 import { make } from "./views/parts.js";
 import rankLines from "./views/rank_lines.js";
+import { ask, printed } from "./shared.js";
 
 const VIEWS = { lens: lensGrid, attention, ranks: rankLines };
 const STYLES = ["style.css", "views/lens_grid.css", "views/views.css"];
-const FOLDER = "/pellucid_elements";
-const printers = new Set();
-let booting = null;
-let asks = 0;
-
-/** The Python that all components share, started by the first that needs it. */
-export function python() {
-  booting ??= start();
-  booting.catch(() => (booting = null)); // the next component may try again
-  return booting;
-}
-
-async function start() {
-  const print = (text) => printers.forEach((printer) => printer(text));
-  const started = await boot({ onStdout: print, onStderr: print, onCrash: () => (booting = null) });
-  const source = await (await fetch(new URL("component.py", import.meta.url))).text();
-  await started.writeFile(`${FOLDER}/pellucid_component.py`, source);
-  await started.run(`import sys; sys.path.append("${FOLDER}"); import pellucid_component`);
-  return started;
-}
-
-/** Run code with a value under a name of its own: inputs are globals, and others ask meanwhile. */
-function ask(shared, code, value) {
-  const name = `_asked${asks++}`;
-  return shared.run(code(`globals().pop("${name}")`), { [name]: value });
-}
+const SHEET = new CSSStyleSheet();
+SHEET.replaceSync(":host { display: block; color: var(--text); } .component { overflow-x: auto; } pre { overflow: auto; white-space: pre-wrap; } textarea { width: 100%; font-family: var(--mono); }");
 
 /** The last line of a traceback: what happened, and what to do. */
 function sentence(error) {
@@ -65,7 +48,8 @@ class Component extends HTMLElement {
     for (const name of STYLES) root.append(make("link", { rel: "stylesheet", href: new URL(name, import.meta.url).href }));
     this.box = make("div", { class: "component" });
     this.status = make("p", { role: "status", class: "quiet" });
-    root.append(make("style", {}, ":host { display: block; color: var(--text); } .component { overflow-x: auto; } pre { overflow: auto; white-space: pre-wrap; } textarea { width: 100%; font-family: var(--mono); }"), this.status, this.box);
+    root.adoptedStyleSheets = [SHEET];
+    root.append(this.status, this.box);
   }
 }
 
@@ -104,9 +88,8 @@ class PellucidLens extends Component {
     }
     this.status.textContent = "Loading…";
     try {
-      const shared = await python();
       const asked = [source, prompt, Number(this.getAttribute("tokens") ?? 6), name, this.getAttribute("plan") ?? ""];
-      const data = await ask(shared, (given) => `await pellucid_component.show(*${given})`, asked);
+      const data = await ask("await pellucid_component.show(*{given})", asked);
       if (turn !== this.#turn) return;
       this.#end?.();
       this.#model.set("data", data);
@@ -141,19 +124,17 @@ class PellucidRepl extends Component {
     if (button.disabled) return;
     button.disabled = true;
     this.status.textContent = "Running…";
-    let printed = "";
-    const printer = (text) => (printed += text);
-    printers.add(printer);
+    let told = "";
+    const off = printed((text) => (told += text));
     try {
-      const shared = await python();
-      const value = await ask(shared, (given) => `await pellucid_component.run(${given}, globals())`, this.#code.value);
-      this.#output.textContent = printed + (value ?? "");
+      const value = await ask("await pellucid_component.run({given}, globals())", this.#code.value);
+      this.#output.textContent = told + (value ?? "");
       this.status.textContent = "";
     } catch (error) {
-      this.#output.textContent = printed + error.message;
+      this.#output.textContent = told + error.message;
       this.status.textContent = sentence(error);
     } finally {
-      printers.delete(printer);
+      off();
       button.disabled = false;
     }
   }

@@ -24,7 +24,10 @@ export function short(value) {
 
 export function make(name, attributes = {}, ...children) {
   const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "style") made.style.cssText = value; // as an attribute, a strict policy would refuse it
+    else made.setAttribute(key, value);
+  }
   made.append(...children);
   return made;
 }
