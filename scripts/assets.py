@@ -57,6 +57,10 @@ PLOT = Package(
 D3 = Package("d3", "7.9.0", "7e36605710a2ba54846797c8c6d888911341b215ae53257dc32a49a0b824355e")
 # The volume of the grid laboratory; esbuild makes one module of what is used of it (bundle.py).
 THREE = Package("three", "0.187.0", "ff540832ded0cfe919764d24a3d88f3e2a05f23303f876423e4f893841e90728")
+# Another host of Python in a page (hosts_builder.py).
+PYSCRIPT = Package(
+    "@pyscript/core", "0.7.31", "b2ca1a0c0956aebd990a7c8524cca1eb061444a8319a7264d2f31ef30bea276a"
+)
 # What tests ask about the accessibility of pages.
 AXE = Package("axe-core", "4.11.0", "39bed7d72308f6d620789c169d699bfd7e8da80f65b545821a6b2215c3e83107")
 

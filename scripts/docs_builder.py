@@ -23,7 +23,8 @@ GUIDES = {
     ],
     "Models": ["models", "weights", "text", "tasks", "export", "onnx", "tflite", "matching"],
     "How to": [
-        "lens", "training", "examples", "compat", "jit", "profiling", "extending", "command_line", "site",
+        "lens", "training", "examples", "compat", "jit", "profiling", "extending", "command_line",
+        "site", "hosts",
     ],
     "Reference": ["reference", "coverage", "performance"],
     "Inside": ["design", "fusion", "glossary"],

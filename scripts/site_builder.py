@@ -35,7 +35,8 @@ MAKERS = tuple(
 )
 SOURCES = ("pkg", "wgsl", "web", "demo", "examples", "pyproject.toml", "LICENSE", "README.md", *MAKERS)
 STAMP = SITE / "sources.sha256"
-RUNTIME_FILES = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm")
+# pyodide.js is for workers that are no modules, such as JupyterLite's.
+RUNTIME_FILES = ("pyodide.mjs", "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 
 

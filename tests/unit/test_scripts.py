@@ -10,7 +10,9 @@ import pytest
 from paths import ROOT, SCRIPTS
 from static_server import StaticServer
 
-SCRIPT_NAMES = "bench browser build check conformance demo docs fuzz pytorch_names reference serve setup test"
+SCRIPT_NAMES = (
+    "bench browser build check conformance demo docs fuzz hosts pytorch_names reference serve setup test"
+)
 NAMES = SCRIPT_NAMES.split()
 
 
