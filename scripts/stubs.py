@@ -21,6 +21,12 @@ from paths import ROOT
 PACKAGE = ROOT / "pkg" / "pellucid"
 # Names of `pellucid` and of Tensor that hide those of Python.
 HIDDEN = ("bool", "complex", "float", "int")
+# The words about memory that functions which make tensors take, with their types.
+LAID = {
+    "layout": "_Layout | None",
+    "memory_format": "_MemoryFormat | None",
+    "pin_memory": "bool | None",
+}
 
 
 class Stub:
@@ -70,6 +76,11 @@ class Stub:
 
     def function(self, name: str, call: Callable, *, method: bool = False, result: str | None = None) -> None:
         """A function or method with the signature and the first sentences of its declaration."""
+        from pellucid.op.arguments import laid_words
+        from pellucid.tensors import formats
+
+        # By names that no attribute of Tensor hides.
+        scope_of_formats = {"_Layout": formats.layout, "_MemoryFormat": formats.memory_format}
         signature = inspect.signature(call)
         scope = inspect.unwrap(call).__globals__
         parameters = list(signature.parameters.values())
@@ -78,6 +89,11 @@ class Stub:
         if "out" in taken and "out" not in signature.parameters and not result:
             out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
             parameters.append(out.replace(annotation="Tensor | None"))
+        # What `op.public` takes besides for whatever makes tensors.
+        for word in sorted(laid_words({*signature.parameters})) if hasattr(call, "declared") else ():
+            also = inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None)
+            parameters.append(also.replace(annotation=LAID[word]))
+            scope = {**scope, **scope_of_formats}
         words: list[str] = []
         star = False
         for k, p in enumerate(parameters):

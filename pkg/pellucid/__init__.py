@@ -58,6 +58,11 @@ from .tensors.formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from .tensors.limits import finfo, iinfo

@@ -7,7 +7,7 @@ from builtins import bool as _bool
 from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import autograd as autograd
@@ -121,9 +121,16 @@ from .tensors.dtypes import uint32 as uint32
 from .tensors.formats import channels_last as channels_last
 from .tensors.formats import channels_last_3d as channels_last_3d
 from .tensors.formats import contiguous_format as contiguous_format
+from .tensors.formats import layout as _Layout
 from .tensors.formats import layout as layout
+from .tensors.formats import memory_format as _MemoryFormat
 from .tensors.formats import memory_format as memory_format
 from .tensors.formats import preserve_format as preserve_format
+from .tensors.formats import sparse_bsc as sparse_bsc
+from .tensors.formats import sparse_bsr as sparse_bsr
+from .tensors.formats import sparse_coo as sparse_coo
+from .tensors.formats import sparse_csc as sparse_csc
+from .tensors.formats import sparse_csr as sparse_csr
 from .tensors.formats import strided as strided
 from .tensors.limits import finfo as finfo
 from .tensors.limits import iinfo as iinfo
@@ -352,6 +359,9 @@ def arange(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Numbers from ``start`` to before ``end``: ``out[i] = start + i * step``."""
 
@@ -458,6 +468,9 @@ def bartlett_window(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`signal.windows.bartlett`."""
 
@@ -518,6 +531,9 @@ def blackman_window(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`signal.windows.blackman`."""
 
@@ -623,6 +639,10 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = Non
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along an axis."""
+
+def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
+    """What one of two functions returns: ``true_fn(*operands)`` if ``pred`` holds, else
+    ``false_fn(*operands)``."""
 
 def conj(input: Tensor) -> Tensor:
     """The conjugate; of real numbers the tensor itself. It is computed at once, and no view."""
@@ -818,22 +838,52 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
 
 def empty(
-    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A tensor whose values are whatever the memory holds."""
 
 def empty_like(
-    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`empty` with the shape, dtype and device of ``input``."""
 
 def empty_permuted(
-    size, physical_layout, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    size,
+    physical_layout,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`empty` whose axes lie in memory in the given order, the slowest first."""
 
 def empty_strided(
-    size, stride, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    size,
+    stride,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`empty` with given strides."""
 
@@ -872,6 +922,9 @@ def eye(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A matrix of ones on the diagonal and zeros elsewhere."""
 
@@ -949,11 +1002,22 @@ def full(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A tensor of one value."""
 
 def full_like(
-    input: Tensor, fill_value, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    input: Tensor,
+    fill_value,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`full` with the shape, dtype and device of ``input``."""
 
@@ -1010,6 +1074,21 @@ def group_norm(
     """`layer_norm` over the channels of a group and all axes behind them, with a weight and bias by
     channel."""
 
+def gru(*args, **kwargs) -> tuple[Tensor, Tensor]:
+    """A gated recurrent unit of given weights: what `nn.GRU` computes; arguments as `lstm`, with one
+    tensor of first states."""
+
+def gru_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Tensor:
+    """One step of `gru`: the next state, from one of shape (batch, hidden); weights as those of
+    `lstm_cell`, of three gates."""
+
 def gt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input > other``."""
 
@@ -1022,6 +1101,9 @@ def hamming_window(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`signal.windows.hamming`."""
 
@@ -1032,6 +1114,9 @@ def hann_window(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`signal.windows.hann`."""
 
@@ -1195,6 +1280,9 @@ def kaiser_window(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`signal.windows.kaiser`."""
 
@@ -1246,8 +1334,30 @@ def linspace(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
+
+def lobpcg(
+    A: Tensor,
+    k: _int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: _int | None = None,
+    iK: Tensor | None = None,
+    niter: _int | None = None,
+    tol: _float | None = None,
+    largest: _bool | None = None,
+    method: str | None = None,
+    tracker: Callable | None = None,
+    ortho_iparams: dict | None = None,
+    ortho_fparams: dict | None = None,
+    ortho_bparams: dict | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Some eigenvalues and eigenvectors of symmetric matrices, ``A X = B X diag(E)``, by products with
+    them."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Natural logarithm."""
@@ -1303,6 +1413,9 @@ def logspace(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``steps`` powers of ``base``, whose exponents are equally far apart from ``start`` to ``end``."""
 
@@ -1310,6 +1423,19 @@ def logsumexp(
     input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
+
+def lstm(*args, **kwargs) -> tuple[Tensor, Tensor, Tensor]:
+    """A long short-term memory of given weights: what `nn.LSTM` computes."""
+
+def lstm_cell(
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """One step of `lstm`: the next hidden and cell state."""
 
 def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
@@ -1596,6 +1722,9 @@ def normal(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Normal random numbers, each with its own mean and standard deviation: ``mean + std * randn``."""
 
@@ -1608,12 +1737,26 @@ def nuclear_norm(
     """The sum of the singular values of matrices."""
 
 def ones(
-    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A tensor of ones."""
 
 def ones_like(
-    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`ones` with the shape, dtype and device of ``input``."""
 
@@ -1712,11 +1855,22 @@ def rand(
     generator: Generator | None = None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Uniform random numbers in [0, 1), 24 bits each; the same on every device; both parts of complex
     ones."""
 
-def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
 
 def randint(
@@ -1728,11 +1882,22 @@ def randint(
     device=None,
     generator: Generator | None = None,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Random integers from ``low`` to before ``high``."""
 
 def randint_like(
-    input: Tensor, low: _int = 0, high: _int | None = None, *, dtype: DType | None = None, device=None
+    input: Tensor,
+    low: _int = 0,
+    high: _int | None = None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at
     0."""
@@ -1744,11 +1909,22 @@ def randn(
     generator: Generator | None = None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Standard normal random numbers; equal on every device within 1e-5. The parts of complex ones
     have the variance 1/2 each."""
 
-def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""
 
 def randperm(
@@ -1758,6 +1934,9 @@ def randperm(
     device=None,
     generator: Generator | None = None,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
@@ -1803,6 +1982,33 @@ def rms_norm(
     """``out = input / sqrt(mean(input^2) + eps) * weight`` over the last axes; 0 where the squares of
     a row add up past float32, as in PyTorch."""
 
+def rnn_relu(*args, **kwargs) -> tuple[Tensor, Tensor]:
+    """`rnn_tanh` with relu in the place of tanh."""
+
+def rnn_relu_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Tensor:
+    """One step of `rnn_relu`: ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+
+def rnn_tanh(*args, **kwargs) -> tuple[Tensor, Tensor]:
+    """A recurrent layer of given weights: what `nn.RNN` computes; arguments as `lstm`, with one tensor
+    of first states."""
+
+def rnn_tanh_cell(
+    input: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> Tensor:
+    """One step of `rnn_tanh`: ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."""
+
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""
 
@@ -1832,7 +2038,16 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def rsub(input: Tensor, other: Tensor | _float, *, alpha: _float = 1) -> Tensor:
     """``other - alpha * input``."""
 
-def scalar_tensor(s, *, dtype: DType | None = None, device=None, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(
+    s,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
     """A tensor without axes, of the default float unless a dtype is given."""
 
 def scaled_dot_product_attention(
@@ -2112,13 +2327,33 @@ def triangular_solve(
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of the last two axes; zero above the diagonal."""
 
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+def tril_indices(
+    row: _int,
+    col: _int,
+    offset: _int = 0,
+    *,
+    dtype: DType = ...,
+    device=None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
     """Rows and columns of the lower triangle of a matrix, as two rows, by rows."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of the last two axes; zero below the diagonal."""
 
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: DType = ..., device=None) -> Tensor:
+def triu_indices(
+    row: _int,
+    col: _int,
+    offset: _int = 0,
+    *,
+    dtype: DType = ...,
+    device=None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
     """Rows and columns of the upper triangle of a matrix, as two rows, by rows."""
 
 def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -2228,12 +2463,26 @@ def zero_(input: Tensor) -> Tensor:
     """Write 0 over every element; the tensor itself is returned."""
 
 def zeros(
-    *size, dtype: DType | None = None, device=None, requires_grad: _bool = False, out: Tensor | None = None
+    *size,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A tensor of zeros."""
 
 def zeros_like(
-    input: Tensor, *, dtype: DType | None = None, device=None, requires_grad: _bool = False
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """`zeros` with the shape, dtype and device of ``input``."""
 

@@ -181,6 +181,15 @@ GIVEN |= {
     **{f"__{name}__": [WHOLE, SMALL] for name in ("and", "or", "xor", "lshift", "rshift")},
     **{f"__{name}__.Scalar": [WHOLE, 2] for name in ("and", "or", "xor", "lshift", "rshift")},
 }  # fmt: skip
+STATE, GATES = torch.tensor([[[0.1, -0.4]]]), {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+for layer, gates in GATES.items():
+    weights = [torch.linspace(-1, 1, gates * 2 * k).reshape(-1, k) for k in (3, 2)]
+    state = [STATE, STATE / 2] if layer == "lstm" else STATE
+    GIVEN |= {
+        f"{layer}.input": [A[:, None], state, weights, False, 1, 0.0, False, False, False],
+        f"{layer}.data": [A, ROWS[:2] ** 0, state, weights, False, 1, 0.0, False, False],
+        f"{layer}_cell": [A[:1], [s[0] for s in state] if layer == "lstm" else STATE[0], *weights],
+    }
 # Values that chance or the memory makes, or whose signs are not defined: only shape and dtype are compared.
 RANDOM = {
     "new_empty": [A, [2]],

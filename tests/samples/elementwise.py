@@ -71,6 +71,17 @@ BROADCAST = [
 SIX = S(normal(2, 3, 2, 2, 3, 2), normal(2, 1, 2, 1, 3, 1)).but(layouts=("strided",))
 
 
+def chosen(t, x, pred=None, operands=None):
+    """A branch by a value; `torch.cond` with a tensor would compile, which takes it seconds."""
+    pred = x.sum() > 0 if pred is None else pred
+    return t.cond(pred, lambda a: a * 2, lambda a: a.exp(), (x,) if operands is None else operands)
+
+
+def by_python(t, x):
+    """The same with Python's `if`."""
+    return x * 2 if x.sum() > 0 else x.exp()
+
+
 def channels(axis: int):
     """Fake quantization with a scale and a zero point, which PyTorch takes as int32, for each place."""
 
@@ -336,6 +347,14 @@ SAMPLES: dict[str, list[Sample]] = {
         # Not a number in the branch that is not taken.
         S(lambda t, x: t.where(x > 0, x, x.detach() * no_number), x).but(second=False),
         bad("condition", x, x, y).but(error=TypeError)
+    ],
+    "cond": [
+        *[S(chosen, a).but(theirs=by_python) for a in (more, -more)],
+        *[S(lambda t, x, p=p: chosen(t, x, p), x) for p in (True, False, 0.0)],
+        bad("one element", lambda t, x: chosen(t, x, x > 0), x),
+        bad("must be True, False", lambda t, x: chosen(t, x, "yes"), x),
+        bad("tuple of tensors", lambda t, x: chosen(t, x, None, (1.0,)), x),
+        bad("must be functions", lambda t, x: t.cond(x.sum() > 0, 1, 2, (x,)), x)
     ],
     "masked_fill": [
         S(x, mask, 2.5), S(x, mask[0], -np.inf), S(x, mask, np.array(3, np.float32)),

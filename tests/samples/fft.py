@@ -109,6 +109,7 @@ SAMPLES |= {
                 S(half, 8, 3, window=tap, length=30), S(half, 9, 3, 8, window=tap),
                 S(spectra, 8, 3, window=tap, onesided=False),
                 S(spectra, 8, 3, window=tap, onesided=False, return_complex=True),
+                S(spectra, 8, 2, 6, window=tap[:6] * (1 + 1j), onesided=False, return_complex=True),
                 S(np.stack([half, half]), 8, 2).but(second=False)
             )
         ],

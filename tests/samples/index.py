@@ -239,7 +239,8 @@ SAMPLES: dict[str, list[Sample]] = {
         matrix, 1, np.array([2, 0]), below(4, 4, 2))
     ],
     "index_fill": [
-        S(x, 0, np.array([1, 0, 1]), 2.5), S(x, -1, np.array([5, 0]), normal(1)[0]), S(x, 1, empty, 1.0),
+        S(x, 0, np.array([1, 0, 1]), 2.5), S(x, -1, np.array([5, 0, 5]), normal(1)[0]), S(x, 1, empty, 1.0),
+        S(np.float32(2), 0, np.array([0]), normal(1)[0]),
         S(np.float32(2), 0, np.array([0]), 3.0),
         *each(DTYPES, matrix, 1, np.array([2, 0]), 3), bad("give one number", x, 0, np.array([1]), normal(2))
     ],

@@ -20,6 +20,12 @@ def symmetric(x):
     return x + x.mT
 
 
+def products(found):
+    """Values, and what does not depend on the signs of vectors."""
+    values, rows = found[0], found[1].mT
+    return values, rows.unsqueeze(-1) * rows.unsqueeze(-2)
+
+
 def of(function, *args, **options) -> Sample:
     return S(function, *args).but(**{**close, **options})
 
@@ -226,4 +232,26 @@ SAMPLES: dict[str, list[Sample]] = {
     "pca_lowrank": [of(lambda t, a: t.pca_lowrank(a, 4)[1], normal(6, 4), grad=False), of(lambda t,
         a: t.pca_lowrank(a,
         2, False)[1], low, grad=False), bad("q is 9", x, 9)],
+    "lobpcg": [
+        of(lambda t, A, x: products(t.lobpcg(symmetric(A), X=x, tol=1e-6)), normal(9, 9), normal(9, 2),
+            second=False),
+        of(lambda t, A, x: products(t.lobpcg(symmetric(A), 2, X=x, tol=1e-6, largest=False)),
+            normal(2, 9, 9), normal(2, 9, 3), second=False),
+        of(lambda t, A, B, x: products(t.lobpcg(symmetric(A), 2, B @ B.mT + t.eye(9), x, tol=1e-6)),
+            normal(9, 9), normal(9, 9), normal(9, 2), grad=False),
+        *[
+            bad(text, *args, **named).but(error=ValueError)
+            for text, args, named in (
+                ("square", (normal(9, 8),), {}), ("less than 3", (normal(9, 9), 4), {}),
+                ("at most the 1 columns", (normal(9, 9), 2, None, normal(9, 1)), {}),
+                ("X has shape", (normal(9, 9), 2, None, normal(8, 2)), {}),
+                ("must be 'basic'", (normal(9, 9), 1), {"method": "other"}),
+                ("linearly dependent", (normal(9, 9), 2, None, np.ones((9, 2), np.float32)), {}),
+                ("must be positive", (normal(9, 9),), {"tol": -1.0}),
+                ("number of steps", (normal(9, 9),), {"niter": -2})
+            )
+        ],
+        bad("float32", np.eye(9, dtype=np.int64)),
+        bad("has no settings", normal(9, 9), ortho_iparams={"i_max": 2}).but(error=NotImplementedError),
+    ],
 }  # fmt: skip

@@ -63,12 +63,118 @@ def none(text: str, *args, **options) -> Sample:
     return bad(text, *args, **options).but(error=Exception)
 
 
+def weights(gates: int, columns: int, hidden: int, biases: bool = True, state: int = 0) -> list:
+    """Those of a layer of one direction."""
+    made = [normal(gates * hidden, columns), normal(gates * hidden, state or hidden)]
+    return [
+        *made,
+        *([normal(gates * hidden)] * 2 if biases else []),
+        *([normal(state, hidden)] if state else []),
+    ]
+
+
+def layer(first: list, hx, params: list, *settings, **named) -> Sample:
+    """A layer as a function. Settings are: biases, layers, dropout, training, both directions and, unless
+    sequences are packed, the batch first."""
+    return S(*first, hx, params, *settings, **named).but(
+        rtol=1e-4, atol=1e-4, layouts=("contiguous",), second=False
+    )
+
+
+def steps(gates: int) -> list[Sample]:
+    """Of one state: one layer, two of both directions, packed sequences, and what does not fit."""
+    one = weights(gates, 3, 4)
+    several = [w for columns in (3, 3, 8, 8) for w in weights(gates, columns, 4, False)]
+    return [
+        layer([normal(5, 2, 3)], normal(1, 2, 4), one, True, 1, 0.0, False, False, False),
+        layer([normal(2, 5, 3)], normal(4, 2, 4), several, False, 2, 0.3, False, True, True),
+        layer([normal(7, 3), LENGTHS], normal(1, 3, 4), one, True, 1, 0.0, True, False),
+        none("params", normal(5, 2, 3), normal(1, 2, 4), one, False, 1, 0.0, False, False, False),
+        none("hx has shape", normal(5, 2, 3), normal(1, 3, 4), one, True, 1, 0.0, False, False, False),
+        none("columns", normal(5, 2, 4), normal(1, 2, 4), one, True, 1, 0.0, False, False, False),
+        none("with steps", normal(0, 2, 3), normal(1, 2, 4), one, True, 1, 0.0, False, False, False),
+        none("missing", normal(5, 2, 3), normal(1, 2, 4), one, True),
+    ]
+
+
+def cell(gates: int) -> list[Sample]:
+    """One step, with biases and without."""
+    plain = {"layouts": ("contiguous", "strided"), "second": False}
+    return [
+        S(normal(2, 3), normal(2, 4), *weights(gates, 3, 4)).but(**plain),
+        S(normal(2, 3), normal(2, 4), *weights(gates, 3, 4, False)).but(**plain),
+        none("hx has shape", normal(2, 3), normal(3, 4), *weights(gates, 3, 4)),
+        none("columns", normal(2, 5), normal(2, 4), *weights(gates, 3, 4)),
+    ]
+
+
+LENGTHS = np.array([3, 2, 1, 1])
+states = [normal(1, 2, 4), normal(1, 2, 4)]
 small = scan(1, 3, 2, 2)
 given = {
     "D": normal(3), "z": normal(2, 5, 3), "delta_bias": normal(3), "delta_softplus": True,
     "initial_state": normal(2, 3, 2),
 }  # fmt: skip
 SAMPLES: dict[str, list[Sample]] = {
+    "rnn_tanh": steps(1),
+    "rnn_relu": steps(1),
+    "gru": steps(3),
+    "lstm": [
+        layer([normal(5, 2, 3)], states, weights(4, 3, 4), True, 1, 0.0, False, False, False),
+        layer(
+            [normal(5, 2, 3)],
+            [normal(1, 2, 2), states[0]],
+            weights(4, 3, 4, True, 2),
+            has_biases=True,
+            num_layers=1,
+            dropout=0.0,
+            train=False,
+            bidirectional=False,
+            batch_first=False,
+        ),
+        layer(
+            [normal(5, 2, 3)],
+            [normal(1, 2, 2), states[0]],
+            weights(4, 3, 4, False, 2),
+            False,
+            1,
+            0.0,
+            False,
+            False,
+            False,
+        ),
+        layer(
+            [normal(7, 3), LENGTHS],
+            [normal(1, 3, 4), normal(1, 3, 4)],
+            weights(4, 3, 4),
+            True,
+            1,
+            0.0,
+            False,
+            False,
+        ),
+        none(
+            "a pair of tensors",
+            normal(5, 2, 3),
+            states[:1],
+            weights(4, 3, 4),
+            True,
+            1,
+            0.0,
+            False,
+            False,
+            False,
+        ),
+        none("params must be a list", normal(5, 2, 3), states, 4, True, 1, 0.0, False, False, False),
+    ],
+    "rnn_tanh_cell": cell(1),
+    "rnn_relu_cell": cell(1),
+    "gru_cell": cell(3),
+    "lstm_cell": [
+        S(normal(2, 3), [normal(2, 4), normal(2, 4)], *weights(4, 3, 4)).but(second=False),
+        none("a pair of tensors", normal(2, 3), [normal(2, 4)], *weights(4, 3, 4)),
+        none("give .batch, columns", normal(3), [normal(2, 4), normal(2, 4)], *weights(4, 3, 4)),
+    ],
     "nn.functional.selective_scan": [
         scan(2, 5, 3, 2, **given).but(second=True),
         small.but(layouts=("strided", "offset")),

@@ -127,7 +127,7 @@ def test_arrays_and_other_libraries_share_memory():
 
 
 def test_formats_are_themselves_when_copied():
-    for name in ("channels_last", "strided", "preserve_format"):
+    for name in ("channels_last", "strided", "sparse_coo", "preserve_format"):
         value = getattr(pellucid, name)
         assert value is deepcopy(value) is getattr(pellucid, repr(value).partition(".")[2])
     assert pickle.loads(pickle.dumps(pellucid.float32)) is pellucid.float32

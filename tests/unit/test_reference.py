@@ -1,5 +1,6 @@
-"""docs/reference.md names every op; that it is current is tested with the scripts."""
+"""docs/reference.md names every op; that it is current is tested with the scripts. Stubs know arguments."""
 
+import ast
 import re
 from importlib import import_module
 
@@ -39,3 +40,12 @@ def test_the_page_counts_what_it_lists():
         name.startswith("_") and o.function.__module__.startswith("pellucid.") for name, o in OPS.items()
     )
     assert declared - hidden + composites == len(rows())
+
+
+def test_stubs_have_the_words_about_memory_that_functions_take():
+    text = (ROOT / "pkg" / "pellucid" / "__init__.pyi").read_text(encoding="utf-8")
+    stubs = {n.name: n.args for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
+    words = {"layout", "memory_format", "pin_memory"}
+    for name in ("zeros", "empty_strided", "randint", "full_like", "eye", "normal"):
+        assert words <= {a.arg for a in stubs[name].kwonlyargs}, name
+    assert not words & {a.arg for a in [*stubs["relu"].args, *stubs["relu"].kwonlyargs]}

@@ -213,8 +213,9 @@ def publish(
     takes = o is None and is_written(name, exports) and "out" not in form_of(function).parameters
     outer = _writing(public) if takes else public
     for place, n, value in entries:
-        # What takes nothing but its own tensor has one.
+        # What takes nothing but its own tensor has one, and no words about memory.
         is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
+        is_safe &= not laid_words({*form_of(function).parameters})
         known_as = public if place is METHODS else outer
         place[n] = known_as if value is function and not is_safe else value
     if method or forms:

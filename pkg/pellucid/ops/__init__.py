@@ -20,10 +20,10 @@ _FILES = {
     "index": "gather scatter_reduce selection places rows sort counting histograms embeddings",
     "shape": "views slicing movement joining splitting rearranging diagonals scatters padding copies "
     "inplace_views resizing creation grids",
-    "linalg": "products norms triangular lu solvers orthogonal spectral least_squares symmetric older",
+    "linalg": "products norms triangular lu solvers orthogonal spectral least_squares symmetric lobpcg older",
     "fft": "transform transforms windows short_time",
     "random": "distributions variates rejection dropouts",
-    "recurrence": "selective_scan delta_rule",
+    "recurrence": "recurrent_steps recurrent selective_scan delta_rule",
 }
 GROUPS = tuple(
     import_module(f"{__name__}.{folder}.{name}") for folder, names in _FILES.items() for name in names.split()

@@ -27,23 +27,32 @@ class memory_format:
 
 
 class layout:
-    """How elements are stored: `strided`, the only one here.
+    """How elements are stored: `strided`, that of all tensors here. The names of PyTorch's others, such as
+    `sparse_coo`, are there to be compared with.
 
     Source: https://pytorch.org/docs/stable/tensor_attributes.html#torch.layout
     """
 
+    def __init__(self, name: str):
+        self.name = name
+
     def __repr__(self) -> str:
-        return "pellucid.strided"
+        return f"pellucid.{self.name}"
 
     def __reduce__(self) -> str:
-        return "strided"
+        return self.name
 
 
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last", 4)
 channels_last_3d = memory_format("channels_last_3d", 5)
-strided = layout()
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
 
 
 def packed(format: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -20,7 +20,9 @@ from ..ops.linalg.orthogonal import QR, Reflections
 from ..ops.linalg.solvers import SignAndLog
 from ..ops.random.generator import Generator
 from .dtypes import DType
+from .formats import layout as _Layout
 from .formats import memory_format
+from .formats import memory_format as _MemoryFormat
 from .meta import Meta
 from .portable import Portable
 from .shape import Size
@@ -804,7 +806,17 @@ class Tensor(Portable):
         """Negative: ``out = -input``."""
     def negative(self, *, out: Tensor | None = None) -> Tensor:
         """Negative: ``out = -input``."""
-    def new_empty_strided(self, size, stride, *, dtype: DType | None = None, device=None) -> Tensor:
+    def new_empty_strided(
+        self,
+        size,
+        stride,
+        *,
+        dtype: DType | None = None,
+        device=None,
+        layout: _Layout | None = None,
+        memory_format: _MemoryFormat | None = None,
+        pin_memory: _bool | None = None,
+    ) -> Tensor:
         """`empty_strided` with the dtype and device of this tensor."""
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The number next to ``input`` toward ``other``."""

@@ -8,7 +8,7 @@ import pytest
 import pellucid as torch
 from checked import unchecked
 from op.jit.probe import bits, replays, some
-from pellucid import nn
+from pellucid import errors, nn
 from pellucid.device.stream import stream
 
 pytestmark = pytest.mark.gpu
@@ -415,3 +415,21 @@ def test_a_segment_is_one_submission(rng):
     torch.webgpu.synchronize()
     assert stream().host.stats()["submits"] == before + 2
     assert bits(result) == bits(f(x))
+
+
+def test_cond_records_the_branch_that_is_taken(rng):
+    def f(x):
+        return torch.cond(x.sum() > 0, lambda x: x.exp(), lambda x: x * 3, (x,)) + 1
+
+    compiled, x = torch.compile(f), some(rng, 9).abs()
+    for k in range(8):
+        given = -x if k % 2 else x
+        assert bits(compiled(given)) == bits(f(given))
+    assert replays(compiled) >= 4
+    with pytest.raises(errors.DeviceError, match="PyTorch compiles both, and requires"):
+        torch.compile(f, fullgraph=True)(x)
+
+    def known(x):
+        return torch.cond(x.dim() == 1, lambda x: x.exp(), lambda x: x * 3, (x,))
+
+    assert bits(torch.compile(known, fullgraph=True)(x)) == bits(x.exp())

@@ -8,35 +8,18 @@ from typing import Any
 
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import boolean, describe
-from ...ops.matmul.linear import linear
-from ...ops.random.dropouts import dropout
+from ...ops.recurrence.packing import packed, padded
+from ...ops.recurrence.recurrent import GATES, counting, run_layers
 from ...ops.shape.creation import empty, zeros
-from ...ops.shape.joining import cat, stack
-from ...tensors import dtypes as dt
-from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
-from ..recurrence import gru_steps, lstm_steps, rnn_steps
-from ..utils.rnn import PackedSequence, packed, padded
+from ..utils.rnn import PackedSequence
 from .module import Module
 
-# How many gates are one below the other in the weights.
-GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 PARAMETERS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-
-
-def run_steps(mode: str, x: Tensor, states: list[Tensor], weights: list[Any], mask: Tensor | None) -> Tensor:
-    """All steps of one layer in one direction: its states, an LSTM's hidden and cell states side by side."""
-    from_input, from_state, bias, state_bias, projection = weights
-    if mode == "GRU":
-        return gru_steps(linear(x, from_input, bias), states[0], from_state, state_bias, mask)
-    gates = linear(x, from_input, None if bias is None else bias + state_bias)
-    if mode == "LSTM":
-        return lstm_steps(gates, *states, from_state, projection, mask)
-    return rnn_steps(gates, states[0], from_state, mode == "RNN_RELU", mask)
 
 
 class RNNBase(Module):
@@ -160,10 +143,7 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             sizes, order = input.batch_sizes.tolist(), input
             x = padded(input.data, sizes)
-            counts = tensor(
-                [[k < n for k in range(sizes[0])] for n in sizes], dtype=dt.bool_, device=x.device
-            )
-            mask = counts.unsqueeze(-1) if sizes[-1] < sizes[0] else None
+            mask = counting(sizes, x.device)
         else:
             if input.dim() not in (2, 3):
                 raise ShapeError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead.")
@@ -180,7 +160,16 @@ class RNNBase(Module):
         states = self._first(hx, x, batched)
         if order is not None and order.sorted_indices is not None:
             states = [s.index_select(1, order.sorted_indices) for s in states]
-        out, last = self._layers(x, states, mask)
+        weights = [{key.split("_l")[0]: getattr(self, key) for key in names} for names in self._all_weights]
+        out, last = run_layers(
+            self.mode,
+            x,
+            states,
+            [[own.get(key) for key in PARAMETERS] for own in weights],
+            2 if self.bidirectional else 1,
+            self.dropout if self.training else 0.0,
+            mask,
+        )
         if order is not None:
             if order.unsorted_indices is not None:
                 last = [s.index_select(1, order.unsorted_indices) for s in last]
@@ -217,34 +206,6 @@ class RNNBase(Module):
             if tuple(s.shape) != shape:
                 raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
         return states
-
-    def _layers(self, x: Tensor, states: list[Tensor], mask: Tensor | None) -> tuple[Tensor, list[Tensor]]:
-        """States of the last layer at all steps, and the last states of all layers."""
-        columns, last = states[0].shape[-1], []
-        seen: list[Tensor] = []
-        backwards = None if mask is None else mask.flip(0)
-        directions = 2 if self.bidirectional else 1
-        for k, names in enumerate(self._all_weights):
-            if k % directions == 0:
-                if k and self.dropout and self.training:
-                    x = dropout(x, self.dropout)
-                seen.clear()
-            is_second = k % directions == 1
-            weights = {key.split("_l")[0]: getattr(self, key) for key in names}
-            steps = run_steps(
-                self.mode,
-                x.flip(0) if is_second else x,
-                [s[k] for s in states],
-                [weights.get(key) for key in PARAMETERS],
-                backwards if is_second else mask,
-            )
-            last.append(steps[-1])
-            shown = steps[..., :columns]
-            seen.append(shown.flip(0) if is_second else shown)
-            if len(seen) == directions:
-                x = seen[0] if directions == 1 else cat(seen, -1)
-        ends = stack(last)
-        return x, [ends] if len(states) == 1 else [ends[..., :columns], ends[..., columns:]]
 
 
 class RNN(RNNBase):

@@ -6,6 +6,7 @@ from math import sqrt
 from typing import ClassVar
 
 from ...errors import RangeError, ShapeError
+from ...ops.recurrence.recurrent import GATES, run_steps
 from ...ops.shape.creation import empty, zeros
 from ...tensors.dtypes import DType
 from ...tensors.shape import index
@@ -13,7 +14,7 @@ from ...tensors.tensor import Tensor
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .rnn import GATES, PARAMETERS, run_steps
+from .rnn import PARAMETERS
 
 
 class RNNCellBase(Module):
@@ -67,7 +68,7 @@ class RNNCellBase(Module):
             if tuple(s.shape) != shape:
                 raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
         weights = [getattr(self, key, None) for key in PARAMETERS]
-        out = run_steps(mode, x.unsqueeze(0), states, weights, None)[0]
+        out = run_steps(mode, x.unsqueeze(0), states, weights)[0]
         out = out if batched else out[0]
         return out.chunk(count, -1)
 

@@ -111,6 +111,11 @@ class FunctionRecording:
         self._thread = get_ident()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether no value may be read."""
+        return not self._splits
+
+    @property
     def reads(self) -> list[Reading]:
         """The values that were read, in order."""
         return [piece.reading for piece in self.pieces if piece.reading is not None]

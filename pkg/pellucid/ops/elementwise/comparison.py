@@ -4,12 +4,14 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...errors import DTypeError, RangeError, ShapeError
+from ...device.stream import stream
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
@@ -205,3 +207,58 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and values. Reads the answer, and so waits."""
     _check_is_tensor(other, "equal: other")
     return input._meta.shape == other._meta.shape and bool((input == other).all().item())
+
+
+@function(ours="a function of functions, which PyTorch has among its higher orders")
+def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
+    """What one of two functions returns: ``true_fn(*operands)`` if ``pred`` holds, else
+    ``false_fn(*operands)``.
+
+    A tensor is read, and so waits for the device. A function that is recorded by `pellucid.compile` is split
+    there, and each branch is recorded when it is first taken. With ``fullgraph=True`` the value must be known
+    while recording.
+
+    Args:
+        pred: a number, or a tensor of one element.
+        true_fn, false_fn: the branches. PyTorch runs both while it compiles, and requires results of the same
+            structure, shapes and dtypes.
+        operands: what the branches take; with a tensor as ``pred`` tensors, also nested in lists, tuples and
+            dictionaries.
+
+    Raises:
+        RuntimeError: ``pred`` has more than one element, a branch is no function, or an operand is no tensor.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.cond.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.tensor([-1.0, 2.0], device="cpu")
+        >>> torch.cond(x.sum() > 0, lambda x: x * 10, lambda x: -x, (x,)).tolist()
+        [-10.0, 20.0]
+    """
+    if not isinstance(pred, (bool, int, float)):
+        if not hasattr(pred, "_meta"):
+            raise wrong("pred", "True, False or a tensor of one element", pred)
+        if pred._meta.numel != 1:
+            raise ArgumentError(f"pred has shape {tuple(pred._meta.shape)}; it must have one element.")
+        if not (callable(true_fn) and callable(false_fn)):
+            raise ArgumentError("true_fn and false_fn must be functions.")
+        if not isinstance(operands, (tuple, list)) or not all(map(_holds_tensors, operands)):
+            raise ArgumentError(
+                "operands must be a tuple of tensors, also nested in lists, tuples and dicts."
+            )
+        capturing = stream().capturing
+        if capturing is not None and capturing.is_whole:
+            capturing.refuse(
+                "torch.cond chooses a branch by a tensor's value, and only the branch that is taken would be "
+                "recorded. PyTorch compiles both, and requires that they return tensors of equal shapes and "
+                "dtypes; such tensors can be computed both, and chosen with where()"
+            )
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def _holds_tensors(value: Any) -> bool:
+    """Whether all leaves of nested containers are tensors."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    return all(map(_holds_tensors, value)) if isinstance(value, (list, tuple)) else hasattr(value, "_meta")

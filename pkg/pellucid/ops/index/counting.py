@@ -23,6 +23,7 @@ from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..reduce.extremum import order_holes
+from ..reduce.reductions import no_complex
 from ..shape.creation import zeros
 from ..shape.joining import cat
 from ..shape.movement import contiguous
@@ -278,11 +279,12 @@ def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool
     return out
 
 
-def _unique(input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
+def _unique(name: str, input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
+    no_complex(name, input)
     boolean(inverse, "return_inverse")
     boolean(counts, "return_counts")
     input = input.detach()
-    if input.is_webgpu and dim is None and input._meta.numel and not input._meta.dtype.is_complex:
+    if input.is_webgpu and dim is None and input._meta.numel:
         out = _unique_elements(input, inverse, counts, is_sorted)
         return tuple(out) if len(out) > 1 else out[0]
     rows, k = _different(input, dim)
@@ -315,7 +317,7 @@ def unique(
     """The different elements, or slices of an axis, in ascending order. Waits: their number is data.
 
     Args:
-        input: any tensor.
+        input: any tensor of real numbers.
         sorted: PyTorch sorts in any case, too.
         return_inverse: also the place in the result of each element.
         return_counts: also how often each occurs.
@@ -325,7 +327,7 @@ def unique(
         The elements, or a tuple of them and what else was asked for.
     """
     boolean(sorted, "sorted")
-    return _unique(input, dim, return_inverse, return_counts, True)
+    return _unique("unique", input, dim, return_inverse, return_counts, True)
 
 
 @function(method=True, ours="PyTorch's Python takes what ATen gives of it apart")
@@ -333,4 +335,4 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The elements, or slices of an axis, that differ from the one before. Waits: their number is data."""
-    return _unique(input, dim, return_inverse, return_counts, False)
+    return _unique("unique_consecutive", input, dim, return_inverse, return_counts, False)

@@ -147,12 +147,16 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | c
         return index_fill(input.reshape(1), dim, index, value).reshape(())
     if isinstance(value, Tensor) and value._meta.rank:
         raise ShapeError(f"index_fill: value has shape {tuple(value._meta.shape)}; give one number.")
-    one = (
-        value
-        if isinstance(value, Tensor)
-        else full((), any_number(value, "value"), dtype=m.dtype, device=m.device)
-    )
-    return input.index_put(_line(dim, m.rank, index), one.to(m.device, m.dtype))
+    line = _line(dim, m.rank, index)
+    if isinstance(value, Tensor):
+        # A mask, so that a line that is named twice counts once in the value's gradient.
+        k = axis(dim, m.rank)
+        picked = full((m.shape[k],), False, dtype=dt.bool_, device=m.device)
+        picked = picked.index_put(line[-1:], full((), True, dtype=dt.bool_, device=m.device))
+        shape = [-1 if j == k else 1 for j in range(m.rank)]
+        return where(picked.reshape(shape), value.to(m.device, m.dtype), input)
+    filled = full((), any_number(value, "value"), dtype=m.dtype, device=m.device)
+    return input.index_put(line, filled)
 
 
 @function(method=True, in_place=True)

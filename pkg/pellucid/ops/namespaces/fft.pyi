@@ -9,6 +9,8 @@ from builtins import int as _int
 from collections.abc import Sequence
 
 from ...tensors.dtypes import DType
+from ...tensors.formats import layout as _Layout
+from ...tensors.formats import memory_format as _MemoryFormat
 from ...tensors.tensor import Tensor
 
 __all__: list[str]
@@ -41,6 +43,9 @@ def fftfreq(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """The frequencies of `fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d n)``."""
 
@@ -208,6 +213,9 @@ def rfftfreq(
     device=None,
     requires_grad: _bool = False,
     out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """The frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``."""
 

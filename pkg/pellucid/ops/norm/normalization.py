@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ...errors import DTypeError, ShapeError
+from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch, flag
@@ -16,6 +18,7 @@ from ...op.kernel.variants import rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
+from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 from ..reduce.reductions import mean, sum, wide_mean
 
@@ -27,18 +30,22 @@ def _types(call: Call):
     m = call["input"]
     if not m.dtype.is_floating_point:
         raise DTypeError(f"the input is {m.dtype}, not floating point. Convert it with .float().")
-    shape = call["normalized_shape"]
+    _check_shapes(m, call["normalized_shape"], **{k: call.args.get(k) for k in ("weight", "bias")})
+    return m.dtype, m.dtype
+
+
+def _check_shapes(m: Meta, shape: Any, **factors: Meta | None) -> None:
+    """Refuse a shape that does not end the input's, and factors that do not have it."""
     if not isinstance(shape, tuple) or not shape or tuple(m.shape[-len(shape) :]) != shape:
         raise ShapeError(
             f"normalized_shape {shape} does not end the input's shape {tuple(m.shape)}. Give the lengths of "
             f"its last axes."
         )
-    for name in ("weight", "bias"):
-        if (given := call.args.get(name)) is not None and tuple(given.shape) != shape:
+    for name, given in factors.items():
+        if given is not None and tuple(given.shape) != shape:
             raise ShapeError(
                 f"{name} has shape {tuple(given.shape)}, normalized_shape is {shape}. They must be equal."
             )
-    return m.dtype, m.dtype
 
 
 def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch:
@@ -156,9 +163,25 @@ def _rms_reference(input, normalized_shape, weight, eps):
     return out if weight is None else out * weight
 
 
+def _complex_rms(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, eps: float | None
+) -> Tensor | None:
+    """Of complex numbers the root of the mean of squares, not of squared lengths, as PyTorch has it."""
+    meta = input._meta
+    if not meta.dtype.is_complex:
+        return None
+    shape = integers(normalized_shape, "normalized_shape")
+    _check_shapes(meta, shape, weight=None if weight is None else weight._meta)
+    square = mean(input * input, _last(shape), True)
+    eps = _rms_eps(dt.float32 if meta.dtype is dt.complex64 else dt.float64, eps)
+    out = input * (square + eps).rsqrt()
+    return out if weight is None else out * weight
+
+
 @op(
     dtype=_types,
     shape=as_input,
+    prepare=_complex_rms,
     kernel=lambda call: _launch(
         call, "rms", {"HAS_WEIGHT": call["weight"] is not None}, _rms_eps(call["input"].dtype, call["eps"])
     ),
@@ -179,7 +202,7 @@ def rms_norm(
     a row add up past float32, as in PyTorch.
 
     Args:
-        input: (*, *normalized_shape), floating point.
+        input: (*, *normalized_shape), floating point, or complex, whose squares are complex, too.
         normalized_shape: lengths of the axes that are normalized together.
         weight: normalized_shape, or None.
         eps: added to the mean; the dtype's machine epsilon if None.

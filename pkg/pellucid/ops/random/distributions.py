@@ -177,6 +177,7 @@ def randint(
 
     Raises:
         RangeError: the range is empty or too large.
+        DTypeError: a complex dtype.
     """
     if size is None:
         low, high, size = 0, low, high
@@ -185,7 +186,9 @@ def randint(
     low, high = index(low, "low"), index(high, "high")
     if not 0 < high - low < 2**32:
         raise RangeError(f"randint: from {low} to {high} is not a range of 1 to 2^32 - 1 integers.")
-    d = dt.int64 if dtype is None else dtype
+    d = dt.int64 if dtype is None else element_type(dtype)
+    if d.is_complex:
+        raise DTypeError(f"randint: dtype must be real, not {d}. Convert the integers with .to().")
     return _draw(integer_block, (size,), d, device, generator, False, low, high - low)
 
 

@@ -216,6 +216,8 @@ def random_(
     bounds they go up to what the dtype holds exactly, at most 2^31 - 1.
     """
     m = self._meta
+    if m.dtype.is_complex:
+        raise DTypeError(f"random_: takes real tensors, not {m.dtype}. Fill real and imaginary parts.")
     low = index(low, "random_: from")
     if to is None:
         low, to = (0, low) if low else (0, _EXACT.get(m.dtype, 1 << min(8 * m.dtype.itemsize - 1, 31)))

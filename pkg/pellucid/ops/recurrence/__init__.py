@@ -1,1 +1,1 @@
-"""Linear recurrences along time: selective scan, gated delta rule."""
+"""Recurrences along time: RNN, LSTM and GRU layers, selective scan, gated delta rule."""

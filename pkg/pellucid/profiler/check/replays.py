@@ -37,6 +37,7 @@ class Rehearsal:
         self._journal = journal
         # No argument of a call, and nothing that replays bring.
         self.generators, self.brought = [], []
+        self.is_whole = False
         self._before = LiveTensors()
         self._storages = set(self._before.storages.values())
         self._versions = [(storage, storage.version) for storage in self._storages]

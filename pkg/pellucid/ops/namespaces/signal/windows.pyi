@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....tensors.dtypes import DType
+from ....tensors.formats import layout as _Layout
+from ....tensors.formats import memory_format as _MemoryFormat
 from ....tensors.tensor import Tensor
 
 __all__: list[str]
@@ -21,6 +23,9 @@ def bartlett(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """A triangle: ``1 - |2 k / span - 1|``."""
 
@@ -31,6 +36,9 @@ def blackman(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Blackman's window, of two cosines."""
 
@@ -41,6 +49,9 @@ def cosine(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Half a period of a sine."""
 
@@ -53,6 +64,9 @@ def exponential(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``exp(-|k - center| / tau)``."""
 
@@ -64,6 +78,9 @@ def gaussian(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``exp(-(k - span / 2)^2 / (2 std^2))``."""
 
@@ -75,6 +92,9 @@ def general_cosine(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``sum_i (-1)^i a[i] cos(2 pi i k / span)``."""
 
@@ -86,6 +106,9 @@ def general_hamming(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``alpha - (1 - alpha) cos(2 pi k / span)``."""
 
@@ -96,6 +119,9 @@ def hamming(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Hamming's window, of one cosine."""
 
@@ -106,6 +132,9 @@ def hann(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Hann's window: ``sin(pi k / span)^2``."""
 
@@ -117,6 +146,9 @@ def kaiser(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """``i0(beta sqrt(1 - (2 k / span - 1)^2)) / i0(beta)``."""
 
@@ -127,5 +159,8 @@ def nuttall(
     dtype: DType | None = None,
     device: Any = None,
     requires_grad: _bool = False,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
 ) -> Tensor:
     """Nuttall's window, of three cosines."""

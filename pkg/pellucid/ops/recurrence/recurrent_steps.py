@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..autograd.composed import composed
-from ..op.declaration import op
-from ..op.elementwise import elementwise
-from ..op.rules import broadcast, promote
-from ..ops.elementwise.comparison import where
-from ..ops.elementwise.functions import stable_sigmoid
-from ..ops.matmul.linear import linear
-from ..ops.shape.joining import cat, stack
-from ..tensors.tensor import Tensor
+from ...autograd.composed import composed
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.rules import broadcast, promote
+from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
+from ..elementwise.functions import stable_sigmoid
+from ..matmul.linear import linear
+from ..shape.joining import cat, stack
 
 
 def _cell_reference(taken_x, taken_h, forget_x, forget_h, new_x, new_h, cell):
