@@ -62,27 +62,58 @@ def test_frequencies_are_those_of_transformers(name):
         np.testing.assert_allclose(cos[:17].numpy(), (angles.cos() * factor).numpy(), atol=1e-5)
 
 
+def endless(**changes):
+    """A model that no id ends."""
+    model = made("phi3", **changes)
+    model.config.eos_token_id = model.generation_config.eos_token_id = None
+    return model
+
+
 @pytest.mark.parametrize("length", [5, 16, 17, 30])
 def test_a_text_shorter_or_longer_than_the_original_positions(length, tmp_path, device):
-    theirs = made("phi3", rope_scaling=dict(LONG), original_max_position_embeddings=16)
+    theirs = endless(rope_scaling=dict(LONG), original_max_position_embeddings=16)
     model, ids = loaded(saved(theirs, tmp_path), device), some_ids(1, length)
     with torch.no_grad():
         close(model(ours(ids, device)).logits, theirs(torch.tensor(ids)).logits)
-    count = min(6, 17 - length) if length <= 16 else 6
-    wanted = theirs.generate(torch.tensor(ids), max_new_tokens=count, do_sample=False)[0, length:]
-    got = model.generate(ours(ids, device), max_new_tokens=count)
-    assert got[0, length:].tolist() == wanted.tolist()
+    settings = {"max_new_tokens": 16 if device == "cpu" else 8}
+    wanted = theirs.generate(torch.tensor(ids), do_sample=False, **settings)[0, length:]
+    assert model.generate(ours(ids, device), **settings)[0, length:].tolist() == wanted.tolist()
 
 
-def test_a_text_does_not_grow_past_the_original_positions(tmp_path):
-    theirs = made("phi3", rope_scaling={**LONG, "type": "su"}, original_max_position_embeddings=16)
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_text_that_grows_past_the_original_positions_is_run_again(watched, tmp_path, device):
+    changes = {"original_max_position_embeddings": 16, "sliding_window": 9}
+    theirs = endless(rope_scaling={**LONG, "type": "su"}, **changes)
+    model, ids = loaded(saved(theirs, tmp_path), device), some_ids(2, 12, seed=3)
+    cache, lengths = model.new_cache(2, 32), []
+    if watched:  # without a step that runs ahead
+        model.model.register_forward_hook(lambda _, args, out: lengths.append(args[0].shape[1]))
+    whole, wanted = torch.tensor(ids), []
+    with torch.no_grad():
+        for _ in range(9):
+            wanted.append(theirs(whole).logits[:, -1].argmax(-1))
+            whole = torch.cat([whole, wanted[-1].unsqueeze(1)], 1)
+    got = model.generate(ours(ids, device), max_new_tokens=9, past_key_values=cache)
+    assert got.tolist() == whole.tolist()
+    assert lengths == ([12, 1, 1, 1, 1, 17, 1, 1, 1] if watched else [])
+    assert cache.length == 20
+    with pytest.raises(DimensionError, match="cannot crop to 16; 20 positions were filled, and texts of"):
+        cache.crop(16)
+    cache.crop(0)
+    again = model.generate(ours(ids, device), max_new_tokens=4, past_key_values=cache)
+    assert again.tolist() == whole[:, :16].tolist()
+
+
+def test_what_a_cache_holds_does_not_grow_past_the_original_positions(tmp_path):
+    theirs = made("phi3", rope_scaling=dict(LONG), original_max_position_embeddings=16)
     model, ids = loaded(saved(theirs, tmp_path), "cpu"), ours(some_ids(1, 12), "cpu")
-    with pytest.raises(DimensionError, match="past 16 this model turns all positions by other factors"):
-        model.generate(ids, max_new_tokens=6)
     cache = model.new_cache(1, 32)
     model(ids, past_key_values=cache)
     with pytest.raises(DimensionError, match="positions 12 to 23: past 16"):
         model(ids, past_key_values=cache)
+    with pytest.raises(DimensionError, match="past 16 this model turns all positions by other factors"):
+        model.generate(ids[:, :2], max_new_tokens=6, past_key_values=cache)
+    assert cache.length == 12
 
 
 def test_factors_of_long_texts_in_a_gguf(tmp_path, device):

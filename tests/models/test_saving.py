@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import pellucid
 from models.gguf_files import written
 from models.quantized_folders import CASES, quantized
-from models.test_gguf import FIXED
+from models.test_gguf import FIXED, ROWS
 from models.tiny import (
     MODELS,
     close,
@@ -26,7 +26,7 @@ from models.tiny import (
     with_words,
 )
 from pellucid.errors import ArgumentError
-from pellucid.models import AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+from pellucid.models import GGUF_ARCHITECTURES, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 from pellucid.models.generate import GenerationConfig
 from pellucid.quant import BLOCK_FORMATS
 from pellucid.quant.weight import planes_of
@@ -131,15 +131,8 @@ def test_a_gguf_becomes_the_folder_that_it_was_made_of(name, twin, tmp_path):
     close(logits(loaded(tmp_path / "folder", "cpu"), some_ids()), theirs(folder, some_ids()))
 
 
-# Architectures whose GGUF has rows, columns or numbers otherwise, and what of it is decided there.
-CONVERTED = [
-    "arcee", "bloom", "falcon_new", "gemma", "gemma2", "gpt2", "gpt_bigcode", "gpt_neox", "mixtral",
-    "qwen2_moe", "qwen3_5", "qwen3_moe",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", CONVERTED)
-def test_a_converted_gguf_becomes_the_folder_that_it_was_made_of(name, tmp_path):
+@pytest.mark.parametrize("name", [*(ROWS.get(kind, kind) for kind in GGUF_ARCHITECTURES), "falcon_new"])
+def test_every_gguf_becomes_the_folder_that_it_was_made_of(name, tmp_path):
     model = made(name, **FIXED.get(name, {}))
     folder = saved(model, tmp_path / "folder")
     loaded(written(model, tmp_path / "tiny.gguf", "f32"), "cpu").save_pretrained(tmp_path / "again")
@@ -148,7 +141,10 @@ def test_a_converted_gguf_becomes_the_folder_that_it_was_made_of(name, tmp_path)
     for key, value in before.items():
         # Norms that count from one are rounded with it.
         torch.testing.assert_close(tensors[key], value, rtol=0, atol=2e-7, msg=key)
-    close(logits(loaded(tmp_path / "again", "cpu"), some_ids()), theirs(tmp_path / "again", some_ids()))
+    mine = logits(loaded(tmp_path / "again", "cpu"), some_ids())
+    keys = json.loads((tmp_path / "again" / "config.json").read_text())  # the usual padding is no tiny row
+    (tmp_path / "again" / "config.json").write_text(json.dumps({**keys, "pad_token_id": None}))
+    close(mine, theirs(tmp_path / "again", some_ids()))
 
 
 @pytest.mark.parametrize("name", ["mixtral", "qwen3_moe", "deepseek_v2"])
@@ -213,9 +209,12 @@ def test_quantized_folders_keep_their_bits(case, tmp_path):
 def test_what_cannot_be_written(twin, tmp_path):
     file = written(made("llama", **WIDE), tmp_path / "q.gguf", "q8_0")
     gpt2 = written(made("gpt2", hidden_size=64), tmp_path / "g.gguf", "q8_0")
+    latent = {"kv_lora_rank": 32, "qk_nope_head_dim": 32, "v_head_dim": 32, "hidden_size": 64}
+    whole = loaded(saved(made("deepseek_v2", **latent), tmp_path / "theirs"), "cpu")
+    whole.save_gguf(tmp_path / "d.gguf", format={"*k_b*": "q8_0"})
     for model, reason in (
+        (loaded(tmp_path / "d.gguf", "cpu"), r"k_b_proj\.weight is .*q8_0.* dtype=pellucid\.float32"),
         (loaded(gpt2, "cpu"), r"c_attn\.weight is .*q8_0.* dtype=pellucid\.float32"),
-        (loaded(written(twin("deepseek_v2")[0], tmp_path / "d.gguf", "f32"), "cpu"), "in several weights"),
         (type(m := loaded(twin("gpt_oss")[1], "cpu"))(m.config), "experts of gpt-oss transposed"),
     ):
         with pytest.raises(ArgumentError, match=reason):
@@ -227,6 +226,33 @@ def test_what_cannot_be_written(twin, tmp_path):
     for size in (0, True, "5 apples", 1.5):
         with pytest.raises(ArgumentError, match="max_shard_size is"):
             model.save_pretrained(tmp_path / "new", max_shard_size=size)
+
+
+@pytest.mark.parametrize(
+    ("name", "joined"),
+    [("qwen3_next", "linear_attn.in_proj_qkvz"), ("gpt_oss", "mlp.experts.gate_up_proj")],
+)
+def test_blocks_that_a_gguf_has_apart_are_joined(name, joined, device, tmp_path):
+    sizes = {"hidden_size": 64, "intermediate_size": 64}
+    if name == "qwen3_next":
+        sizes |= {"moe_intermediate_size": 64, "linear_key_head_dim": 32, "linear_value_head_dim": 32}
+    model = made(name, **FIXED[name], **sizes)
+    loaded(saved(model, tmp_path / "theirs"), "cpu").save_gguf(tmp_path / "q.gguf", format="q8_0")
+    of_gguf = loaded(tmp_path / "q.gguf", device)
+    of_gguf.save_pretrained(tmp_path / "folder")
+    again = loaded(tmp_path / "folder", device)
+    assert again.model.layers[0].get_submodule(joined).weight.dtype.name == "q8_0"
+    np.testing.assert_allclose(
+        logits(again, some_ids()).numpy(), logits(of_gguf, some_ids()).numpy(), atol=1e-4
+    )
+
+
+def test_halves_that_a_gguf_has_apart_are_joined(tmp_path):
+    for name in ("deepseek_v2", "gpt_oss"):
+        of_gguf = loaded(written(made(name, **FIXED.get(name, {})), tmp_path / "h.gguf", "bf16"), "cpu")
+        of_gguf.save_pretrained(tmp_path / name)
+        assert contents(tmp_path / name)[0]["dtype"] == "bfloat16"
+        close(logits(of_gguf, some_ids()), theirs(tmp_path / name, some_ids()))
 
 
 def test_a_quantized_file_in_floats(twin, tmp_path):

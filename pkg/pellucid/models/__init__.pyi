@@ -130,5 +130,5 @@ from .stablelm import StableLmConfig as StableLmConfig
 from .stablelm import StableLmForCausalLM as StableLmForCausalLM
 from .starcoder2 import Starcoder2Config as Starcoder2Config
 from .starcoder2 import Starcoder2ForCausalLM as Starcoder2ForCausalLM
-from .t5 import T5Config as T5Config
 from .t5 import T5ForConditionalGeneration as T5ForConditionalGeneration
+from .t5_config import T5Config as T5Config

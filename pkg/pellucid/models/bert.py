@@ -24,26 +24,32 @@ from .encoder import BertKeys, Embeddings, Encoder, Pooler, attend
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
 
+# Keys of a GGUF by fields, of all whose files are BERT's.
+GGUF_KEYS = {
+    "hidden_size": "embedding_length",
+    "num_hidden_layers": "block_count",
+    "num_attention_heads": "attention.head_count",
+    "intermediate_size": "feed_forward_length",
+    "max_position_embeddings": "context_length",
+    "layer_norm_eps": "attention.layer_norm_epsilon",
+}
+
 
 @dataclass(frozen=True)
 class BertConfig(BertKeys):
     """Fields are the keys of ``config.json``."""
 
-    gguf_keys: ClassVar[Mapping[str, str]] = {
-        "hidden_size": "embedding_length",
-        "num_hidden_layers": "block_count",
-        "num_attention_heads": "attention.head_count",
-        "intermediate_size": "feed_forward_length",
-        "max_position_embeddings": "context_length",
-        "layer_norm_eps": "attention.layer_norm_epsilon",
-    }
+    gguf_keys: ClassVar[Mapping[str, str]] = GGUF_KEYS
+    # What the file of a model with other positions has changed: its table begins with the first one used.
+    gguf_settings: ClassVar[Mapping[str, Any]] = {"first_position": 0}
 
     def to_gguf(self) -> dict[str, Any]:
         return super().to_gguf() | {"attention.causal": False}
 
     @classmethod
     def from_gguf(cls, checkpoint: Checkpoint) -> Self:
-        types = checkpoint["token_types.weight"].shape[0] if "token_types.weight" in checkpoint else 0
+        shape = checkpoint["token_types.weight"].shape if "token_types.weight" in checkpoint else (0, 0)
+        types = shape[0] if len(shape) > 1 else 1  # older converters left out axes of one element
         return replace(super().from_gguf(checkpoint), type_vocab_size=types)
 
 

@@ -27,6 +27,8 @@ class KVCache:
         windows: of each layer, the positions that its attention sees, or None for all; one number at most
             beside None.
         states: of each layer, channels and columns of its state, or None where it attends.
+        switch: positions after which keys of all of them are turned otherwise, as LongRoPE does; None for
+            no such number.
         device: where.
 
     Example:
@@ -46,6 +48,7 @@ class KVCache:
         value_dim: int | None = None,
         windows: Sequence[int | None] = (),
         states: Sequence[tuple[int, int] | None] = (),
+        switch: int | None = None,
         device=None,
     ):
         self._sizes = batch, kv_heads, head_dim
@@ -71,6 +74,7 @@ class KVCache:
         self._written = 0
         self._is_back = False  # states were taken back, and not shifted since
         self._slot: int | None = None
+        self._switch = switch
 
     @property
     def batch(self) -> int:
@@ -214,12 +218,18 @@ class KVCache:
         """Forget the positions from ``length`` on, to go back to an earlier state.
 
         Raises:
-            DimensionError: so many are not filled, or what a window saw then was overwritten since.
+            DimensionError: so many are not filled, or what a window saw then was overwritten since, or keys
+                were turned for a longer text.
         """
         if not 0 <= length <= self.length:
             raise DimensionError(f"KVCache: cannot crop to {length}; {self.length} positions are filled.")
         window, written = min(filter(None, self.windows), default=None), max(self._written, self.length)
-        if window is not None and written > window and length < written - 1:
+        if self._switch is not None and 0 < length <= self._switch < written:
+            raise DimensionError(
+                f"KVCache: cannot crop to {length}; {written} positions were filled, and texts of more than "
+                f"{self._switch} have all keys turned by other factors. Run the sequence again."
+            )
+        if window is not None and written > window and 0 < length < written - 1:
             raise DimensionError(
                 f"KVCache: cannot crop to {length}; the windows of {window} positions have forgotten what "
                 f"was seen then: {written} were filled. Run the sequence again."
@@ -234,7 +244,7 @@ class KVCache:
                 if state:
                     keys.copy_(values)
             self._is_back = True
-        self._written = written
+        self._written = written if length else 0
         self.length = length
 
     def __repr__(self) -> str:

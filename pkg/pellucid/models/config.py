@@ -43,7 +43,8 @@ class Config:
     A subclass is a frozen dataclass with defaults. ``table`` says what each field may hold in a file,
     ``gguf_keys`` which key of a GGUF it is, without the architecture's name; keys of ``gguf_optional`` may be
     absent. ``renamed`` are keys by the field that has them; ``neutral`` are further values with which a
-    key changes nothing. ``names`` are those of the model's modules.
+    key changes nothing. ``names`` are those of the model's modules. ``beside`` are fields and properties that
+    the bare model does not compute by, such as those of heads and of training, or that others say again.
     """
 
     names: ClassVar[Names] = Names()
@@ -52,6 +53,7 @@ class Config:
     table: ClassVar[Mapping[str, Field]]
     gguf_keys: ClassVar[Mapping[str, str]] = {}
     gguf_optional: ClassVar[Mapping[str, str]] = {}
+    beside: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def from_dict(cls, keys: Mapping[str, Any]) -> Self:

@@ -43,6 +43,13 @@ class DistilBertConfig(EncoderConfig):
         "seq_classif_dropout": RATE,
         "sinusoidal_pos_embds": FLAG,
     }
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        "dim": "embedding_length",
+        "n_layers": "block_count",
+        "n_heads": "attention.head_count",
+        "hidden_dim": "feed_forward_length",
+        "max_position_embeddings": "context_length",
+    }
     dim: int = 768
     hidden_dim: int = 3072
     n_layers: int = 6
@@ -64,6 +71,10 @@ class DistilBertConfig(EncoderConfig):
         return self.dim
 
     @property
+    def embedding_columns(self) -> int:
+        return self.dim
+
+    @property
     def num_hidden_layers(self) -> int:
         """How many layers there are."""
         return self.n_layers
@@ -72,6 +83,9 @@ class DistilBertConfig(EncoderConfig):
     def head_dropout(self) -> float:
         """Dropout before labels of tokens."""
         return self.dropout
+
+    def to_gguf(self) -> dict[str, Any]:
+        return super().to_gguf() | {"attention.layer_norm_epsilon": _EPS, "attention.causal": False}
 
 
 class DistilBertSelfAttention(Module):
@@ -132,6 +146,20 @@ class DistilBertModel(Encoder):
     config_class = DistilBertConfig
     prefix = "distilbert"
     model_types = ("distilbert",)
+    gguf_like = "bert"
+    gguf_names = {
+        "token_embd": "embeddings.word_embeddings",
+        "position_embd": "embeddings.position_embeddings",
+        "token_embd_norm": "embeddings.LayerNorm",
+        "blk.{}.attn_q": "transformer.layer.{}.attention.q_lin",
+        "blk.{}.attn_k": "transformer.layer.{}.attention.k_lin",
+        "blk.{}.attn_v": "transformer.layer.{}.attention.v_lin",
+        "blk.{}.attn_output": "transformer.layer.{}.attention.out_lin",
+        "blk.{}.attn_output_norm": "transformer.layer.{}.sa_layer_norm",
+        "blk.{}.ffn_up": "transformer.layer.{}.ffn.lin1",
+        "blk.{}.ffn_down": "transformer.layer.{}.ffn.lin2",
+        "blk.{}.layer_output_norm": "transformer.layer.{}.output_layer_norm",
+    }
 
     def __init__(self, config: Any, add_pooling_layer: bool = False):
         super().__init__(config)

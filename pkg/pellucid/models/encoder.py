@@ -16,6 +16,7 @@ from ..nn.modules.module import Module
 from ..nn.modules.norm import LayerNorm
 from ..ops.shape.creation import arange
 from ..tensors.tensor import Tensor
+from ..weights.checkpoint import Checkpoint
 from ..weights.fields import FLAG, Field, named, number, one_of, shown, text, whole
 from .config import Config
 from .output import EncoderOutput
@@ -38,12 +39,22 @@ class EncoderConfig(Config):
         "id2label": LABELS,
         "problem_type": one_of("regression", "single_label_classification", "multi_label_classification"),
     }
+    beside: ClassVar[frozenset[str]] = frozenset({
+        "classifier_dropout", "head_dropout", "max_position_embeddings", "problem_type",
+        "tie_word_embeddings",
+    })  # fmt: skip
     vocab_size: int = 30522
     max_position_embeddings: int = 512
     pad_token_id: int | None = 0
     tie_word_embeddings: bool = True
     id2label: Mapping[str, str] | None = None
     problem_type: str | None = None
+
+    @classmethod
+    def gguf_more(cls, checkpoint: Checkpoint, prefix: str) -> dict[str, Any]:
+        pad = checkpoint.metadata.get("tokenizer.ggml.padding_token_id")
+        is_one = isinstance(pad, int) and 0 <= pad < checkpoint["token_embd.weight"].shape[0]
+        return {"pad_token_id": pad if is_one else None}
 
     @property
     def labels(self) -> list[str]:
@@ -65,9 +76,14 @@ class EncoderConfig(Config):
         return len(self.labels)
 
     @property
+    def first_position(self) -> int:
+        """The row of the position table that a text begins with."""
+        return 0
+
+    @property
     def positions(self) -> int:
         """How long a text may be."""
-        return self.max_position_embeddings
+        return self.max_position_embeddings - self.first_position
 
     def checked(self, where: str) -> Self:
         super().checked(where)
@@ -117,6 +133,11 @@ class BertKeys(EncoderConfig):
     @property
     def sizes(self) -> tuple[int, int]:
         return self.hidden_size, self.num_attention_heads
+
+    @property
+    def activation(self) -> str:
+        """Name of what feed-forwards compute."""
+        return self.hidden_act
 
     @property
     def head_dropout(self) -> float:

@@ -20,7 +20,7 @@ SHORT, LONG = "rope_factors_short.weight", "rope_factors_long.weight"
 FACTORS = (FREQUENCIES, LONG, SHORT)
 """Tensors that are no weights: by how much positions turn slower, in texts of all lengths, or by length."""
 _NUMBER = re.compile(r"\.([0-9]{1,6})\.", re.ASCII)
-_BLOCK = re.compile(r"blk\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
+_BLOCK = re.compile(r"((?:enc\.|dec\.)?blk)\.([0-9]{1,6})\.([\w.]+)", re.ASCII)
 
 
 def attribute_path(name: str, names: Mapping[str, str]) -> str:
@@ -46,7 +46,7 @@ def attribute_path(name: str, names: Mapping[str, str]) -> str:
 def _pattern(stem: str) -> tuple[str, str]:
     """A name with ``{}`` in the place of its layer's number, and the number."""
     found = _BLOCK.fullmatch(stem)
-    return (f"blk.{{}}.{found[2]}", found[1]) if found else (stem, "")
+    return (f"{found[1]}.{{}}.{found[3]}", found[2]) if found else (stem, "")
 
 
 def gguf_name(path: str, names: Mapping[str, str]) -> str | None:
@@ -89,7 +89,13 @@ def head(checkpoint: Checkpoint) -> bytes:
 def paths(checkpoint: Checkpoint, model: Any) -> dict[str, str]:
     """The attribute path of every tensor that is a parameter, by its name in the file."""
     names = model.gguf_paths()
-    return {name: attribute_path(name, names) for name in checkpoint if name not in FACTORS}
+    passed = FACTORS if _turns(model) else ()
+    return {name: attribute_path(name, names) for name in checkpoint if name not in passed}
+
+
+def _turns(model: Any) -> bool:
+    """Whether a model has rotary positions that a file's factors are for."""
+    return getattr(getattr(model, "decoder", None), "rotary_emb", None) is not None
 
 
 def reshaped(checkpoint: Checkpoint, names: Mapping[str, str], model: Any) -> Checkpoint:
@@ -122,9 +128,10 @@ def read_factors(model: Any, checkpoint: Checkpoint) -> Generator[tuple, Any, No
         WeightError: they are of another shape or type, or one of two is missing.
         FormatError: one is not above 0 and finite.
     """
-    infos = [_check_factors(checkpoint, name, model.config.turned) for name in FACTORS if name in checkpoint]
-    if not infos:
+    named = [name for name in FACTORS if name in checkpoint and _turns(model)]
+    if not named:
         return
+    infos = [_check_factors(checkpoint, name, model.config.turned) for name in named]
     raws = yield weights, "read", (checkpoint, infos), {}
     factors = {info.name: np.frombuffer(raw, np.float32) for info, raw in zip(infos, raws, strict=True)}
     for name, values in factors.items():

@@ -148,12 +148,21 @@ def _apart(model: Any, change: TensorChange) -> list[TensorChange]:
     return [found._replace(path=name, rows=rows[k::2]) for k, name in enumerate(names)]
 
 
+def _from_first(model: Any, change: TensorChange) -> list[TensorChange]:
+    """Of a table of positions the rows that are used."""
+    if not change.path.endswith("position_embeddings.weight"):
+        return [change]
+    c = model.config
+    return [change._replace(rows=np.arange(c.first_position, c.max_position_embeddings))]
+
+
 def _of_owner(model: Any, change: TensorChange, attribute: str) -> int:
     """What the module of a parameter says of itself; 0 where it says nothing."""
     return getattr(model.get_submodule(change.path.rpartition(".")[0]), attribute, 0)
 
 
 CHANGES: dict[str, Callable[[Any, TensorChange], list[TensorChange]]] = {
+    "first_position": _from_first,
     "rope_interleaved": _interleaved,
     "joined_by_head": _by_kind,
     "transposed": _upright,

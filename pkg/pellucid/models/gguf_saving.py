@@ -31,7 +31,7 @@ from .rotary import kind_of
 # Matrices that llama.cpp has in float32 alone, by ends of names without .weight.
 _FLOATS = (
     "_norm", "ffn_gate_inp", "ffn_gate_inp_shexp", "position_embd", "ssm_conv1d", "shortconv.conv",
-    "token_types",
+    "token_types", "attn_rel_b",
 )  # fmt: skip
 # Fields that what a configuration says of each layer follows from, or that count for making and training a
 # model alone.
@@ -116,7 +116,7 @@ def _entries(model: Any, reader: type[Any], formats: Mapping[str, str | None]) -
                 )
             settings.append(setting)
     names, found, unknown = model.gguf_paths(), [], []
-    ties = {path for path, source in model.ties().items() if _at(model, path) is _at(model, source)}
+    ties = {path for path, source in model.gguf_ties().items() if _at(model, path) is _at(model, source)}
     for path, value in model.state_dict().items():
         if path in ties or path.startswith(model.gguf_passed):
             continue
@@ -268,7 +268,7 @@ def _plain_name(kind: str) -> str:
 def _sayings(model: Any, other: Any, settings: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """What two models compute by: names, and values of both."""
     mine, theirs = model.config, other.config
-    passed = {*settings, *_FOLLOWED, "module_names"}
+    passed = {*settings, *_FOLLOWED, *mine.beside, "module_names"}
     for f in fields(mine):
         if f.name in mine.table and hasattr(theirs, f.name) and f.name not in passed:
             yield f.name, getattr(mine, f.name), getattr(theirs, f.name)

@@ -175,17 +175,26 @@ class GptOssForCausalLM(SparseCausalLM):
     def fit(self, names: Iterable[str]) -> None:
         # Floats lie transposed, blocks of MXFP4 do not.
         if any(name.endswith("experts.down_proj") for name in names):
-            for layer in self.decoder.layers:
-                experts = layer.mlp.experts
-                experts.add_products(self.config, self.config.intermediate_size, ExpertConv1D)
+            self.lay_out_floats()
+
+    def lay_out_floats(self) -> None:
+        for layer in self.decoder.layers:
+            layer.mlp.experts.add_products(self.config, self.config.intermediate_size, ExpertConv1D)
 
     def folder_names(self, path: str, shape: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
-        if ".experts." in path:
+        stem, is_expert, name = path.partition(".experts.")
+        if not is_expert:
+            return super().folder_names(path, shape)
+        product, _, kind = name.rpartition(".")
+        if kind == "bias":
+            return [(f"{stem}.experts.{product}_bias", shape)]
+        experts: Any = self.get_submodule(f"{stem}.experts")
+        if not hasattr(getattr(experts, product), "transposed_parts"):
             raise ArgumentError(
                 "save_pretrained: a folder has the experts of gpt-oss transposed, as floats. Load such a "
                 "folder, and give it these weights by load_state_dict()."
             )
-        return super().folder_names(path, shape)
+        return [(f"{stem}.experts.{product}", (experts.count, shape[0] // experts.count, shape[1]))]
 
     def paths(self, names: Iterable[str]) -> dict[str, str]:
         def path(name: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, FormatError
 from ..nn.modules.container import ModuleList
 from ..nn.modules.dropout import Dropout
 from ..nn.modules.embedding import Embedding
@@ -19,12 +19,13 @@ from ..nn.modules.module import Module
 from ..nn.modules.norm import LayerNorm
 from ..ops.shape.creation import arange
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, listed, number, one_of, record, text, whole
+from ..weights.checkpoint import Checkpoint
+from ..weights.fields import FLAG, Field, listed, number, one_of, record, shown, text, whole
 from .activations import activation
 from .encoder import RATE, Encoder, EncoderConfig, attend, key_mask
 from .heads import Head, MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
-from .rotary import SCALING, RotaryEmbedding
+from .rotary import SCALING, RotaryEmbedding, kind_of
 
 _KINDS = ("full_attention", "sliding_attention")
 
@@ -63,6 +64,25 @@ class ModernBertConfig(EncoderConfig):
         "sparse_prediction": FLAG,
         "sparse_pred_ignore_index": whole(-100, -100),
     }
+    gguf_keys: ClassVar[Mapping[str, str]] = {
+        "hidden_size": "embedding_length",
+        "num_hidden_layers": "block_count",
+        "num_attention_heads": "attention.head_count",
+        "intermediate_size": "feed_forward_length",
+        "max_position_embeddings": "context_length",
+        "norm_eps": "attention.layer_norm_epsilon",
+        "local_attention": "attention.sliding_window",
+        "global_rope_theta": "rope.freq_base",
+        "local_rope_theta": "rope.freq_base_swa",
+    }
+    gguf_optional: ClassVar[Mapping[str, str]] = {
+        "global_attn_every_n_layers": "attention.sliding_window_pattern"
+    }
+    beside: ClassVar[frozenset[str]] = EncoderConfig.beside | {
+        "attention_dropout", "classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias",
+        "embedding_dropout", "global_attn_every_n_layers", "global_rope_theta", "layer_norm_eps",
+        "local_rope_theta", "mlp_dropout", "sparse_pred_ignore_index", "sparse_prediction",
+    }  # fmt: skip
     vocab_size: int = 50368
     max_position_embeddings: int = 8192
     pad_token_id: int | None = 50283
@@ -99,10 +119,40 @@ class ModernBertConfig(EncoderConfig):
         return self.hidden_size, self.num_attention_heads
 
     @property
+    def activation(self) -> str:
+        """Name of what feed-forwards compute."""
+        return self.hidden_activation
+
+    @property
     def kinds(self) -> list[str]:
         """Of every layer, whether it sees all or neighbours."""
         every = self.global_attn_every_n_layers
         return list(self.layer_types or (_KINDS[k % every > 0] for k in range(self.num_hidden_layers)))
+
+    @property
+    def rotations(self) -> list[tuple[str, float]]:
+        """How layers of each kind scale their rotary positions, and the base of these."""
+        scalings = [dict((self.rope_parameters or {}).get(kind) or {}) for kind in _KINDS]
+        bases = self.global_rope_theta, self.local_rope_theta
+        return [(kind_of(s), s.get("rope_theta", base)) for s, base in zip(scalings, bases, strict=True)]
+
+    @classmethod
+    def from_gguf(cls, checkpoint: Checkpoint) -> Self:
+        key = f"{checkpoint.metadata['general.architecture']}.rope.scaling.type"
+        if (kind := checkpoint.metadata.get(key)) not in (None, "none"):
+            raise FormatError(
+                f"{checkpoint.name}: {key} is {shown(kind)}; positions of ModernBERT are not scaled. "
+                "The file is damaged."
+            )
+        return super().from_gguf(checkpoint)
+
+    def to_gguf(self) -> dict[str, Any]:
+        keys = super().to_gguf()
+        for key, (_, base) in zip(("rope.freq_base", "rope.freq_base_swa"), self.rotations, strict=True):
+            keys[key] = base
+        repeats = (k for k in range(1, self.num_hidden_layers) if self.kinds[k] == _KINDS[0])
+        keys["attention.sliding_window_pattern"] = next(repeats, self.num_hidden_layers)
+        return keys | {"attention.causal": False, "rope.scaling.type": "none"}
 
     def norm(self) -> LayerNorm:
         """A norm of hidden states."""
@@ -111,11 +161,9 @@ class ModernBertConfig(EncoderConfig):
     def rotary(self, kind: str) -> RotaryEmbedding:
         """The rotary embedding of layers of a kind."""
         scaling = dict((self.rope_parameters or {}).get(kind) or {})
-        base = self.global_rope_theta if kind == _KINDS[0] else self.local_rope_theta
+        _, base = self.rotations[_KINDS.index(kind)]
         columns = self.hidden_size // self.num_attention_heads
-        return RotaryEmbedding(
-            columns, self.max_position_embeddings, scaling.get("rope_theta", base), scaling or None
-        )
+        return RotaryEmbedding(columns, self.max_position_embeddings, base, scaling or None)
 
 
 class ModernBertEmbeddings(Module):
@@ -198,6 +246,18 @@ class ModernBertModel(Encoder):
     config_class = ModernBertConfig
     prefix = "model"
     model_types = ("modernbert",)
+    gguf_architectures = ("modern-bert",)
+    gguf_names = {
+        "token_embd": "embeddings.tok_embeddings",
+        "token_embd_norm": "embeddings.norm",
+        "output_norm": "final_norm",
+        "blk.{}.attn_norm": "layers.{}.attn_norm",
+        "blk.{}.attn_qkv": "layers.{}.attn.Wqkv",
+        "blk.{}.attn_output": "layers.{}.attn.Wo",
+        "blk.{}.ffn_norm": "layers.{}.mlp_norm",
+        "blk.{}.ffn_up": "layers.{}.mlp.Wi",
+        "blk.{}.ffn_down": "layers.{}.mlp.Wo",
+    }
 
     def __init__(self, config: Any, add_pooling_layer: bool = False):
         super().__init__(config)

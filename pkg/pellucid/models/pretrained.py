@@ -83,6 +83,9 @@ class PretrainedModel(Module):
         """
         return [(path, shape)]
 
+    def lay_out_floats(self) -> None:
+        """Have weights as a folder of floats has them, where one of quantized weights has them otherwise."""
+
     def gguf_shape(self, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape that a GGUF has of a parameter whose own it is, where axes are others."""
         return shape
@@ -95,6 +98,10 @@ class PretrainedModel(Module):
     def ties(self) -> Mapping[str, str]:
         """The parameters that are others, by path."""
         return self.tied if getattr(self.config, "tie_word_embeddings", False) else {}
+
+    def gguf_ties(self) -> Mapping[str, str]:
+        """Those of `ties` that a GGUF leaves out."""
+        return self.ties()
 
     def tie_weights(self) -> None:
         """Let parameters be others where the configuration says so: such as the head's weight."""
@@ -155,8 +162,8 @@ class PretrainedModel(Module):
             max_shard_size: bytes of weights in a file, or a text such as "500MB"; more become several files.
 
         Raises:
-            ArgumentError: the model is of a GGUF that has some weights in several, or quantized ones whose
-                columns would have to move; or an argument is no folder or no size.
+            ArgumentError: the model is of a GGUF that has quantized weights whose columns would have to
+                move; or an argument is no folder or no size.
 
         Source: https://huggingface.co/docs/transformers/main_classes/model, "save_pretrained"
 

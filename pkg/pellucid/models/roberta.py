@@ -6,7 +6,9 @@ names of its checkpoints.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ..nn import functional as F
 from ..nn.modules.dropout import Dropout
@@ -16,7 +18,7 @@ from ..nn.modules.norm import LayerNorm
 from ..nn.parameter import Parameter
 from ..ops.shape.creation import arange, zeros
 from ..tensors.tensor import Tensor
-from .bert import BertModel
+from .bert import GGUF_KEYS, BertModel
 from .encoder import BertKeys, Embeddings
 from .heads import MaskedLM, QuestionAnswerer, SequenceClassifier, TokenClassifier
 from .output import EncoderOutput
@@ -26,12 +28,16 @@ from .output import EncoderOutput
 class RobertaConfig(BertKeys):
     """Fields are the keys of ``config.json``."""
 
+    gguf_keys: ClassVar[Mapping[str, str]] = GGUF_KEYS
     vocab_size: int = 50265
     pad_token_id: int | None = 1
 
     @property
-    def positions(self) -> int:
-        return self.max_position_embeddings - 1 - (self.pad_token_id or 0)
+    def first_position(self) -> int:
+        return 1 + (self.pad_token_id or 0)
+
+    def to_gguf(self) -> dict[str, Any]:
+        return super().to_gguf() | {"context_length": self.positions, "attention.causal": False}
 
 
 class RobertaEmbeddings(Embeddings):
@@ -58,6 +64,7 @@ class RobertaModel(BertModel):
     config_class = RobertaConfig
     prefix = "roberta"
     model_types = ("roberta", "xlm-roberta", "camembert")
+    gguf_like = "bert"
     embeddings_class = RobertaEmbeddings
 
 

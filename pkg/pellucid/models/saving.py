@@ -6,31 +6,26 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import copy_context
-from dataclasses import fields, replace
+from dataclasses import fields
 from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..device import device as Device
 from ..errors import ArgumentError
 from ..ops.shape.creation import empty
 from ..quant.format import FORMATS, UNIT, QuantFormat
-from ..quant.weight import dequantize, planes_of
+from ..quant.weight import planes_of
 from ..tensors import dtypes as dt
 from ..tensors.construct import tensor
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 from ..weights.saving import save_tensors
 from .generate.config import TABLE
-from .gguf_changes import CHANGES, TensorChange
+from .gguf_changes import CHANGES
+from .gguf_undoing import HALVES, FolderWeight, converted, folder_weights, format_of, plain, read_weight
 
-# What packed halves are as elements.
-_HALVES: dict[str, dt.DType] = {"f16": dt.float16, "bf16": dt.bfloat16}
-Undo = tuple[tuple[str, TensorChange], ...]  # settings, and what each changed
+Undone = Mapping[str, FolderWeight]  # weights of the folder that a GGUF was made of, by path
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
@@ -53,7 +48,7 @@ def save_model(model: Any, save_directory: str | PathLike, max_shard_size: int |
     folder = Path(save_directory)
     if folder.exists() and not folder.is_dir():
         raise ArgumentError(f"save_pretrained: {str(folder)!r} is a file. Give a folder.")
-    undone = _undone(model)
+    undone = folder_weights(model)
     parts = _shards(model, most, undone)
     folder.mkdir(parents=True, exist_ok=True)
     where: dict[str, str] = {}
@@ -100,35 +95,29 @@ class _Piece(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-def _pieces(model: Any, undone: Mapping[str, Undo]) -> Iterator[tuple[str, _Piece]]:
+def _pieces(model: Any, undone: Undone) -> Iterator[tuple[str, _Piece]]:
     """What is written, by name."""
-    origin = model.origin
-    known = origin.tensors if origin is not None and origin.keys is not None else {}
+    origin, known = model.origin, {}
+    if origin is not None and origin.keys is not None:
+        known = origin.tensors
     tied = {path for path, source in model.ties().items() if model.get_parameter(path) is _at(model, source)}
-    for path, value in model.state_dict().items():
+    for path, value in (undone or model.state_dict()).items():
         if path in tied:
             continue
-        shape, d = tuple(value.shape), value.dtype
-        if d.is_quantized and d.name not in _HALVES:
-            if not all(change.keeps_rows for _, change in undone.get(path, ())):
-                raise ArgumentError(
-                    f"save_pretrained: {path} is {d}, and this architecture's GGUF has its columns otherwise "
-                    "than a folder. Load the model with dtype=pellucid.float32."
-                )
+        if isinstance(value, FolderWeight):
+            shape, d, pieces = value.shape, format_of(model, value), value.names
+        else:
+            shape, d, pieces = tuple(value.shape), value.dtype, known.get(path, [])
+        if d.is_quantized and d.name not in HALVES:
             yield from _planes(path, shape, FORMATS[d.name])
             continue
-        pieces = known.get(path, [])
-        if sum(prod(s) for _, s in pieces) != value.numel():
-            # Made here, of a GGUF, or changed since it was loaded.
-            for _, change in undone.get(path, ()):
-                if change.parts:
-                    shape = shape[1] * change.parts, shape[0] // change.parts
+        if sum(prod(s) for _, s in pieces) != prod(shape):  # made here, or changed since it was loaded
             pieces = model.folder_names(path, shape)
         at = 0
         for name, piece in pieces:
-            rows = prod(piece) * shape[0] // value.numel() if value.numel() else 0
+            rows = prod(piece) * shape[0] // prod(shape) if prod(shape) else 0
             some = slice(at, at + rows) if len(pieces) > 1 else slice(None)
-            yield name, _Piece(path, piece, _HALVES.get(d.name) or d, some)
+            yield name, _Piece(path, piece, HALVES.get(d.name) or d, some)
             at += rows
 
 
@@ -149,7 +138,7 @@ def _at(model: Any, path: str) -> Any:
     return getattr(model.get_submodule(owner), name)
 
 
-def _shards(model: Any, most: int, undone: Mapping[str, Undo]) -> list[dict[str, _Piece]]:
+def _shards(model: Any, most: int, undone: Undone) -> list[dict[str, _Piece]]:
     """What each file holds."""
     parts: list[dict[str, _Piece]] = [{}]
     size = 0
@@ -162,14 +151,14 @@ def _shards(model: Any, most: int, undone: Mapping[str, Undo]) -> list[dict[str,
     return parts
 
 
-def _reader(model: Any, part: Mapping[str, _Piece], undone: Mapping[str, Undo]) -> Callable[[str], Tensor]:
+def _reader(model: Any, part: Mapping[str, _Piece], undone: Undone) -> Callable[[str], Tensor]:
     """What gives the tensors of a file. The last weight stays until another one is asked for."""
     last: list[Any] = ["", None]
 
     def read(name: str) -> Tensor:
         piece = part[name]
         if last[0] != piece.path:
-            last[:] = piece.path, _read(model, piece.path, undone.get(piece.path, ()))
+            last[:] = piece.path, _read(model, piece.path, undone)
         value = last[1]
         if piece.plane is not None:
             return tensor(value[piece.plane].reshape(piece.shape), device="cpu")
@@ -178,70 +167,13 @@ def _reader(model: Any, part: Mapping[str, _Piece], undone: Mapping[str, Undo]) 
     return read
 
 
-def _read(model: Any, path: str, undo: Undo) -> Any:
+def _read(model: Any, path: str, undone: Undone) -> Any:
     """A parameter as a folder has it: a tensor, or the planes of a quantized one."""
+    if undone:
+        return read_weight(model, undone[path])
     value = _at(model, path).detach()
-    if value.dtype.is_quantized and value.dtype.name not in _HALVES:
-        planes, shared = planes_of(value), [plane.shared for plane in FORMATS[value.dtype.name].planes]
-        for _, change in undo:
-            assert change.rows is not None  # `_pieces` saw to it
-            order = np.argsort(change.rows)
-            planes = [p if same else p[order] for p, same in zip(planes, shared, strict=True)]
-        return planes
-    if value.dtype.is_quantized:
-        value = dequantize(value).to(_HALVES[value.dtype.name])
-    for setting, change in reversed(undo):
-        if change.values is not None:
-            value = _VALUES[setting](value)
-        if change.columns is not None:
-            value = value[:, tensor(np.argsort(change.columns), device=value.device)]
-        if change.rows is not None:
-            value = value[tensor(np.argsort(change.rows), device=value.device)]
-        if change.parts:
-            value = value.unflatten(0, (change.parts, -1)).transpose(1, 2).flatten(0, 1)
-    return value
-
-
-# What undoes a change of numbers.
-_VALUES: dict[str, Callable[[Tensor], Tensor]] = {
-    "norms_from_one": lambda x: x - 1,
-    "rates_are_logs": lambda x: (-x).log(),
-}
-
-
-def _undone(model: Any) -> dict[str, Undo]:
-    """The changes that llama.cpp's converter made to a model of a GGUF, by path of the parameter."""
-    settings = [s for s in _converted(model) if s in CHANGES]
-    if not settings:
-        return {}
-    config = replace(
-        model.config, **{s: type(model.config).__dataclass_fields__[s].default for s in settings}
-    )
-
-    def made() -> Any:
-        with Device("meta"):
-            return type(model)(config)
-
-    # Ctrl-C where the `with` ends may leave its device, but not in the program's context.
-    before, found = copy_context().run(made), {}
-    known = before.state_dict()
-    for path in model.state_dict():
-        steps = [(s, c) for s in settings if path in known for c in CHANGES[s](before, TensorChange(path))]
-        if path not in known or any(c.path != path for _, c in steps):
-            raise ArgumentError(
-                f"save_pretrained: this {type(model).__name__} is of a GGUF, which has {path} in several "
-                "weights. Load the folder that it was made of."
-            )
-        found[path] = tuple((s, c) for s, c in steps if not c.keeps_rows or c.rows is not None)
-    return found
-
-
-def _converted(model: Any) -> list[str]:
-    """The settings that a GGUF has decided, of a model that is of one."""
-    if model.origin is None or model.origin.keys is not None:
-        return []
-    settings = getattr(model.config_class, "gguf_settings", {})
-    return [s for s, value in settings.items() if getattr(model.config, s) == value]
+    is_quantized = value.dtype.is_quantized and value.dtype.name not in HALVES
+    return planes_of(value) if is_quantized else plain(value)
 
 
 def config_keys(model: Any) -> dict[str, Any]:
@@ -254,17 +186,18 @@ def config_keys(model: Any) -> dict[str, Any]:
     for f in fields(config):
         value = getattr(config, f.name)
         # What is there keeps its way of writing. What config.json has no key for, a model of one never has.
-        if f.name in config.table and value is not None and not (before and getattr(before, f.name) == value):
+        is_said = value is not None or f.default is not None
+        if f.name in config.table and is_said and not (before and getattr(before, f.name) == value):
             # Which of the names counts depends on the version that reads it.
             names = [key for key, field in config.renamed.items() if field == f.name]
             written |= dict.fromkeys((f.name, *names), value)
     # How a GGUF has weights is nothing that a folder says.
-    written = {key: value for key, value in written.items() if key not in {*_converted(model)} & {*CHANGES}}
+    written = {key: value for key, value in written.items() if key not in {*converted(model)} & {*CHANGES}}
     if model.origin is not None and model.origin.factors:
         written |= _slowed(model)
     # As which dtype transformers reads all of it.
     sizes, planes = Counter({"float32": 0}), 0
-    for _, piece in _pieces(model, {}):
+    for _, piece in _pieces(model, folder_weights(model)):
         sizes[piece.dtype.name] += prod(piece.shape) if piece.plane is None else 0
         planes += piece.plane is not None
     if planes:

@@ -7,8 +7,7 @@ Attribute paths are the tensor names of its checkpoints. Serves T5 1.0 and 1.1, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,97 +17,15 @@ from ..nn.modules.dropout import Dropout
 from ..nn.modules.embedding import Embedding
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
-from ..nn.modules.norm import RMSNorm
 from ..ops.elementwise.comparison import where
 from ..ops.shape.creation import arange
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
-from ..weights.fields import FLAG, Field, number, text, whole
 from .activations import activation
-from .config import Config
-from .encoder import RATE, key_mask, split_heads
+from .encoder import key_mask, split_heads
 from .relative import UNSEEN, additive, buckets, relative_bias
 from .seq2seq import EncodedText, Heads, Seq2SeqCache, Seq2SeqLM, causal
-
-
-@dataclass(frozen=True)
-class T5Config(Config):
-    """Fields are the keys of ``config.json``."""
-
-    table: ClassVar[Mapping[str, Field]] = {
-        "vocab_size": whole(1, 1 << 24),
-        "d_model": whole(1, 1 << 20),
-        "d_kv": whole(1, 4096),
-        "d_ff": whole(1, 1 << 24),
-        "num_layers": whole(1, 4096),
-        "num_decoder_layers": whole(1, 4096),
-        "num_heads": whole(1, 1 << 16),
-        "relative_attention_num_buckets": whole(4, 1 << 16),
-        "relative_attention_max_distance": whole(4),
-        "dropout_rate": RATE,
-        "classifier_dropout": RATE,
-        "layer_norm_epsilon": number(0, 1, above=True),
-        "initializer_factor": number(0, 1e6),
-        "feed_forward_proj": text(100),
-        "dense_act_fn": text(100),
-        "is_gated_act": FLAG,
-        "n_positions": whole(1),
-        "decoder_start_token_id": whole(0),
-        "pad_token_id": whole(0),
-        "tie_word_embeddings": FLAG,
-        "scale_decoder_outputs": FLAG,
-    }
-    vocab_size: int = 32128
-    d_model: int = 512
-    d_kv: int = 64
-    d_ff: int = 2048
-    num_layers: int = 6
-    num_decoder_layers: int | None = None
-    num_heads: int = 8
-    relative_attention_num_buckets: int = 32
-    relative_attention_max_distance: int = 128
-    dropout_rate: float = 0.1
-    classifier_dropout: float = 0.0
-    layer_norm_epsilon: float = 1e-6
-    initializer_factor: float = 1.0
-    feed_forward_proj: str = "relu"
-    dense_act_fn: str | None = None
-    is_gated_act: bool | None = None
-    n_positions: int = 512
-    decoder_start_token_id: int = 0
-    pad_token_id: int | None = 0
-    tie_word_embeddings: bool = True
-    scale_decoder_outputs: bool | None = None
-
-    @property
-    def num_hidden_layers(self) -> int:
-        """Layers of the encoder."""
-        return self.num_layers
-
-    @property
-    def max_position_embeddings(self) -> int:
-        """How long texts may be: positions are relative, so only memory limits them."""
-        return 1 << 20
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether feed-forwards have a gate."""
-        return self.feed_forward_proj.startswith("gated-")
-
-    @property
-    def activation(self) -> str:
-        """Name of what feed-forwards compute."""
-        name = self.feed_forward_proj.removeprefix("gated-")
-        return "gelu_new" if self.feed_forward_proj == "gated-gelu" else name
-
-    @property
-    def is_scaled(self) -> bool:
-        """Whether the head is given smaller states: where its weight is the embedding's, in older files."""
-        return self.tie_word_embeddings and self.scale_decoder_outputs is not False
-
-    def norm(self) -> RMSNorm:
-        """A norm of hidden states."""
-        return RMSNorm(self.d_model, eps=self.layer_norm_epsilon)
+from .t5_config import T5Config, gguf_names
 
 
 class T5Attention(Module):
@@ -313,6 +230,7 @@ class T5ForConditionalGeneration(Seq2SeqLM):
     config_class = T5Config
     cache_class = T5Cache
     model_types = ("t5", "mt5")
+    gguf_architectures = ("t5",)
     tied = {
         "encoder.embed_tokens.weight": "shared.weight",
         "decoder.embed_tokens.weight": "shared.weight",
@@ -329,8 +247,16 @@ class T5ForConditionalGeneration(Seq2SeqLM):
         self.has_head = not config.tie_word_embeddings
         self.tie_weights()
 
+    def gguf_paths(self) -> Mapping[str, str]:
+        return gguf_names(self.config.is_gated)
+
     def ties(self) -> Mapping[str, str]:
         return {path: to for path, to in self.tied.items() if path != "lm_head.weight" or not self.has_head}
+
+    def gguf_ties(self) -> Mapping[str, str]:
+        # A file without a head is one of T5 1.0, whose head is given smaller states.
+        kept = () if self.config.is_scaled else ("lm_head.weight",)
+        return {path: to for path, to in self.ties().items() if path not in kept}
 
     def paths(self, names: Iterable[str]) -> dict[str, str]:
         names = [n for n in names if not n.endswith("EncDecAttention.relative_attention_bias.weight")]

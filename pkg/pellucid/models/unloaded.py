@@ -60,6 +60,8 @@ class UnloadedModel:
             path: in the model.
         """
         shape = tuple(self.model.state_dict()[path].shape)
+        if path not in self._infos and path not in self._stored:
+            path = self.model.ties().get(path, path)
         infos, stored = self._infos.get(path, []), self._stored.get(path)
         return now(_read(self.folder.checkpoint, infos, stored, shape))
 

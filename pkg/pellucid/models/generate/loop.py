@@ -10,6 +10,7 @@ from ...device.stream import stream as device_stream
 from ...errors import DimensionError, ShapeError
 from ...nn.hooks import Tap
 from ...nn.modules import module as modules
+from ...ops.shape.joining import cat
 from ...tensors.reading import ListRead
 from ...tensors.tensor import Tensor
 from .choice import Choice
@@ -30,7 +31,8 @@ def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
             f"{positions}. Shorten the prompt or max_new_tokens."
         )
     decoder = getattr(model, "decoder", None)
-    for name in filter(None, {*getattr(decoder, "turnings", ())}):
+    for name in filter(None, {*getattr(decoder, "turnings", ())}) if begun else ():
+        # Of what is there, the ids are not known.
         getattr(decoder, name).check_growth(begun + length, end)
     if cache is None:
         return model.new_cache(batch, min(positions, rounded(end + 1)))
@@ -97,7 +99,8 @@ def steps(
 
     Whoever drives it decides how values are waited for. On webgpu the next step is submitted before, with the
     ids still on the device, so that it runs while they travel; when a sequence stops, that step was in vain.
-    However the loop ends, the cache holds the prompt and all ids but the last one given.
+    However the loop ends, the cache holds the prompt and all ids but the last one given, or nothing where it
+    ends while a text is run again.
     """
     begun = 0 if cache is None else cache.length
     cache = _room(model, ids, config, cache)
@@ -107,7 +110,18 @@ def steps(
     stopped = [False] * batch
     watched = _Watch(model)
     step = step_of(model)
-    kept = begun
+    kept, switch = begun, getattr(model, "switch", None)
+    said: list[Tensor] = []
+
+    def follow(chosen: Tensor) -> Tensor:
+        """The logits behind ids that were chosen."""
+        nonlocal kept
+        if cache.length != switch:
+            return step.logits(chosen.unsqueeze(1), cache)
+        # All positions turn otherwise from here on: the text is run again, once.
+        kept = 0
+        cache.crop(0)
+        return step.logits(cat([ids, *(row.unsqueeze(1) for row in said)], 1), cache)
 
     try:
         logits = step.logits(ids, cache)
@@ -116,11 +130,14 @@ def steps(
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
             logits = ahead = None
+            if switch is not None and cache.length <= switch:
+                said.append(chosen)
             version = modules.version, modules.looks
-            if chosen.device.type == "webgpu" and not last and not watched():
+            is_ahead = chosen.device.type == "webgpu" and not last and cache.length != switch
+            if is_ahead and not watched():
                 now = watched.shown()
                 watched.begin()
-                logits = step.logits(chosen.unsqueeze(1), cache)
+                logits = follow(chosen)
                 device_stream().flush()
                 ahead = watched.shown()
                 watched.show(now)
@@ -135,7 +152,7 @@ def steps(
                 cache.crop(kept)
                 logits = None
             if logits is None:
-                logits = step.logits(chosen.unsqueeze(1), cache)
+                logits = follow(chosen)
             elif ahead:
                 watched.show(ahead)
     finally:
