@@ -6,6 +6,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
+import tokenizers
 import torch
 import transformers
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
@@ -229,3 +230,42 @@ def test_files_that_contradict_themselves(tmp_path):
     theirs = made_seq2seq("t5")
     with pytest.raises(FormatError, match="'t5' of a GGUF is not known to AutoModel, but to AutoM"):
         loaded(written(theirs, tmp_path / "c.gguf", "t5"))
+
+
+def framed(first: str, last: str, normalizer: Any = None) -> transformers.PreTrainedTokenizerFast:
+    """Byte-level BPE with a token before and one behind a text."""
+    letters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    words = [first, "<pad>", last, "<unk>", *letters, "Ġa", "th", "the"]
+    vocabulary = {word: k for k, word in enumerate(words)}
+    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [("Ġ", "a"), ("t", "h"), ("th", "e")]))
+    made.normalizer = normalizer
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    made.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"{first} $A {last}", special_tokens=[(first, 0), (last, 2)]
+    )
+    ends = {"cls_token": first, "sep_token": last}
+    if first == "<s>":
+        ends |= {"bos_token": first, "eos_token": last}
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", unk_token="<unk>", **ends
+    )
+
+
+@pytest.mark.parametrize("name", ["roberta", "modernbert"])
+def test_a_tokenizer_of_bytes_goes_along(name, tmp_path):
+    ends = ("<s>", "</s>") if name == "roberta" else ("[CLS]", "[SEP]")
+    nfc = tokenizers.normalizers.NFC() if name == "modernbert" else None
+    theirs, words = made_encoder(name, "Model"), framed(*ends, nfc)
+    config = type(theirs.config)(**{**theirs.config.to_dict(), "vocab_size": len(words)})
+    folder = saved(type(theirs)(config), tmp_path / "folder")
+    words.save_pretrained(folder)
+    pellucid.convert(folder, tmp_path / "a.gguf")
+    keys, _ = contents(tmp_path / "a.gguf")
+    assert keys["tokenizer.ggml.pre"] == ("gpt-2" if name == "roberta" else "modern-bert")
+    assert keys["tokenizer.ggml.add_bos_token"]
+    assert keys["tokenizer.ggml.add_eos_token"]
+    again = pellucid.AutoTokenizer.from_pretrained(tmp_path / "a.gguf")
+    for text in ("the cat, a the", "Cafe\u0301 at 12"):
+        assert again.encode(text) == words.encode(text)
+        assert again.encode(text)[:: len(words.encode(text)) - 1] == [0, 2]

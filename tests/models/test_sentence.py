@@ -3,6 +3,7 @@
 import json
 import zipfile
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -95,3 +96,43 @@ def test_a_real_model_tells_meanings_apart(tmp_path):
         x, mask = theirs(**batch)[0], batch["attention_mask"].unsqueeze(-1)
     wanted = torch.nn.functional.normalize((x * mask).sum(1) / mask.sum(1))
     np.testing.assert_allclose(vectors.numpy(), wanted, atol=1e-4)
+
+
+def test_a_gguf_says_how_it_pools(folder, tmp_path, device):
+    error = pellucid.errors.FormatError
+    for mode, parts in (
+        ("cls", ("Transformer", "Pooling")),
+        ("mean", ("Transformer", "Pooling", "Normalize")),
+    ):
+        written(folder, parts, **{f"pooling_mode_{mode}_token{'s' if mode == 'mean' else ''}": True})
+        model = SentenceTransformer.from_pretrained(str(folder), device=device)
+        model.save_gguf(tmp_path / "a.gguf")
+        pellucid.convert(folder, tmp_path / "b.gguf", overwrite=True)
+        assert (tmp_path / "a.gguf").read_bytes() == (tmp_path / "b.gguf").read_bytes()
+        fields = gguf.GGUFReader(tmp_path / "a.gguf").fields
+        kinds = {"cls": gguf.PoolingType.CLS, "mean": gguf.PoolingType.MEAN}
+        assert fields["bert.pooling_type"].contents() == kinds[mode]
+        again = SentenceTransformer.from_pretrained(str(tmp_path / "a.gguf"), device=device)
+        assert again.normalize == ("Normalize" in parts)
+        np.testing.assert_allclose(again.encode(TEXTS).numpy(), model.encode(TEXTS).numpy(), atol=1e-5)
+    # Files of others do not say that vectors are normed, and say other ways of pooling.
+    data = (tmp_path / "a.gguf").read_bytes()
+    (tmp_path / "a.gguf").write_bytes(data.replace(b"pellucid.normalize", b"pellucid.normalizx"))
+    assert SentenceTransformer.from_pretrained(str(tmp_path / "a.gguf")).normalize
+    kind = b"bert.pooling_type\x04\0\0\0"
+    assert data.count(kind) == 1
+    (tmp_path / "a.gguf").write_bytes(data.replace(kind + b"\x01", kind + b"\x04"))
+    with pytest.raises(error, match=r"bert\.pooling_type is 4 .* Pool the states of AutoModel"):
+        SentenceTransformer.from_pretrained(str(tmp_path / "a.gguf"))
+
+
+def test_what_no_gguf_says_of_a_pooling(folder, tmp_path):
+    error = pellucid.errors.ArgumentError
+    written(folder, pooling_mode_max_tokens=True)
+    model = SentenceTransformer.from_pretrained(str(folder), device="cpu")
+    with pytest.raises(error, match=r"pools by .*max_tokens"):
+        model.save_gguf(tmp_path / "a.gguf")
+    model.prompts, model.prompt_name = {"query": "the "}, "query"
+    with pytest.raises(error, match="prompt 'query' comes before every text"):
+        model.save_gguf(tmp_path / "a.gguf")
+    assert not (tmp_path / "a.gguf").exists()

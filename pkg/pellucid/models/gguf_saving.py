@@ -67,9 +67,11 @@ def save_gguf(
     format: str | Mapping[str, str | None] | None,
     tokenizer: Any,
     read: Callable[[str], Tensor] | None = None,
+    keys: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """What `PretrainedModel.save_gguf` does; ``reader`` is what such a file will be read as, and ``read``
-    gives parameters of a model that is not loaded."""
+    gives parameters of a model that is not loaded. ``keys`` come to those of the model; those that begin with
+    a dot are the architecture's."""
     if reader is None:
         raise ArgumentError(
             f"save_gguf: llama.cpp has no file for {type(model).__name__}, or it is not read here. "
@@ -85,6 +87,8 @@ def save_gguf(
     factors = _factors(model)
     entries = _entries(model, reader, formats)
     metadata = _metadata(model, architecture, tokenizer)
+    architecture = metadata["general.architecture"]
+    metadata |= {f"{architecture}{k}" if k[0] == "." else k: v for k, v in (keys or {}).items()}
     tensors = [(e.name, e.shape, GGUF_NUMBERS[e.kind]) for e in entries]
     tensors[:0] = [(name, values.shape, 0) for name, values in factors.items()]
     _check_read(model, reader, metadata, tensors, entries, factors)

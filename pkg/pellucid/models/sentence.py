@@ -5,7 +5,8 @@ Reimers and Gurevych 2019, "Sentence-BERT". Serves MiniLM, MPNet, E5, BGE and GT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from os import PathLike
 from typing import Any
 
 from .. import weights
@@ -22,6 +23,7 @@ from ..text import AutoTokenizer
 from ..weights.document import parse_object
 from ..weights.fields import FLAG, check, listed, named, record, shown, text, whole
 from .auto import AutoModel
+from .gguf_saving import save_gguf
 
 # How hidden states (batch, time, dim) and a mask (batch, time, 1) of 0 and 1 become (batch, dim).
 POOLING: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -34,6 +36,9 @@ _MODE = "pooling_mode_"
 _MODULES = {"modules": listed(record({"path": text(1000), "type": text(1000)}, "path", "type"), 64)}
 _MODES = (*POOLING, "weightedmean_tokens", "lasttoken")
 _POOLING = {**{_MODE + mode: FLAG for mode in _MODES}, "include_prompt": FLAG}
+# What a GGUF calls ways of pooling, one of which is of decoders alone.
+GGUF_POOLING = {1: "mean_tokens", 2: "cls_token", 3: "lasttoken"}
+_NORMALIZE = "pellucid.normalize_embeddings"  # which llama.cpp has no key for
 _LENGTH = {"max_seq_length": whole(1)}
 _PROMPTS = {"prompts": named(text(1000), text(), 1000), "default_prompt_name": text(1000)}
 
@@ -70,8 +75,11 @@ class SentenceTransformer(Module):
     def from_pretrained(cls, source: Any, **settings: Any) -> SentenceTransformer:
         """Load a model of sentence-transformers; a plain encoder gives the mean of all positions.
 
+        A GGUF says how it pools; its vectors are normed, as llama.cpp's are, unless `save_gguf` wrote that
+        they are not.
+
         Args:
-            source: a folder, a URL or a hub id.
+            source: a folder, a GGUF, a URL or a hub id.
             settings: as in `AutoModel.from_pretrained`.
 
         Raises:
@@ -87,6 +95,31 @@ class SentenceTransformer(Module):
     async def from_pretrained_async(cls, source: Any, **settings: Any) -> SentenceTransformer:
         """The awaitable twin of `from_pretrained`."""
         return await later(_load(cls, source, settings))
+
+    def save_gguf(
+        self, filename: str | PathLike, *, format: str | Mapping[str, str | None] | None = None
+    ) -> dict[str, str]:
+        """Write one GGUF file with the tokenizer and how the states are pooled. Waits for the device.
+
+        Prompts, and a length of texts below the model's, have no place in a GGUF.
+
+        Args:
+            filename, format: as in `PretrainedModel.save_gguf`.
+
+        Returns:
+            The dtype of each tensor by its name in the file.
+
+        Raises:
+            ArgumentError: it pools as no GGUF says, puts a prompt before every text, or as
+                `PretrainedModel.save_gguf`.
+        """
+        if self.prompt_name is not None:
+            raise ArgumentError(
+                f"save_gguf: the prompt {self.prompt_name!r} comes before every text, which no GGUF says. "
+                "Set prompt_name to None, and give the prompt to encode()."
+            )
+        keys = gguf_keys(self.pooling, self.normalize)
+        return save_gguf(self.model, self.model.gguf_reader(), filename, format, self.tokenizer, keys=keys)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, **inputs: Tensor) -> Tensor:
         """Vectors (batch, dim) of ids (batch, time).
@@ -152,20 +185,8 @@ def _load(
     where = {k: settings[k] for k in ("revision", "token", "endpoint", "filename") if k in settings}
     folder: Any = yield weights, "open_folder", (source,), where
     folder.checkpoint.close()
-    pooling, normalize = ("mean_tokens",), False
-    data = yield folder, "read", ("modules.json",), {}
-    if data is not None:
-        name = f"{folder.name}/modules.json"
-        modules = parse_object(name, b'{"modules": ' + data + b"}")  # the file is a list
-        check(name, modules, _MODULES, "modules")
-        kinds = {m["type"].rpartition(".")[2]: m["path"] for m in modules["modules"]}
-        unknown = set(kinds) - {"Transformer", "Pooling", "Normalize"}
-        if unknown or not {"Transformer", "Pooling"} <= kinds.keys():
-            raise FormatError(
-                f"{name}: has the parts {shown(sorted(kinds))}; known are Transformer, Pooling and "
-                "Normalize. Load another model, or its encoder by AutoModel."
-            )
-        pooling, normalize = (yield from _pooling(folder, kinds["Pooling"])), "Normalize" in kinds
+    known = of_gguf(folder) if folder.checkpoint.format == "gguf" else (yield from modules(folder))
+    pooling, normalize = known or (("mean_tokens",), False)
     limits = (yield folder, "json", ("sentence_bert_config.json",), {}) or {}
     prompts = (yield folder, "json", ("config_sentence_transformers.json",), {}) or {}
     check(f"{folder.name}/sentence_bert_config.json", limits, _LENGTH)
@@ -180,16 +201,83 @@ def _load(
     )  # fmt: skip
 
 
-def _pooling(folder: Any, path: str) -> Generator[tuple, Any, tuple[str, ...]]:
+def modules(
+    folder: Any, known: Collection[str] = tuple(POOLING)
+) -> Generator[tuple, Any, tuple[tuple[str, ...], bool] | None]:
+    """Steps that read how a folder's vectors are pooled, and whether they are normed; None of a plain model.
+
+    Args:
+        folder: of `pellucid.weights.open_folder`.
+        known: ways of pooling.
+
+    Raises:
+        FormatError: it has parts that are not known.
+    """
+    data = yield folder, "read", ("modules.json",), {}
+    if data is None:
+        return None
+    name = f"{folder.name}/modules.json"
+    found = parse_object(name, b'{"modules": ' + data + b"}")  # the file is a list
+    check(name, found, _MODULES, "modules")
+    kinds = {m["type"].rpartition(".")[2]: m["path"] for m in found["modules"]}
+    unknown = set(kinds) - {"Transformer", "Pooling", "Normalize"}
+    if unknown or not {"Transformer", "Pooling"} <= kinds.keys():
+        raise FormatError(
+            f"{name}: has the parts {shown(sorted(kinds))}; known are Transformer, Pooling and "
+            "Normalize. Load another model, or its encoder by AutoModel."
+        )
+    return (yield from _pooling(folder, kinds["Pooling"], known)), "Normalize" in kinds
+
+
+def of_gguf(folder: Any) -> tuple[tuple[str, ...], bool]:
+    """How a GGUF's vectors are pooled, and whether they are normed.
+
+    Args:
+        folder: of `pellucid.weights.open_folder`.
+
+    Raises:
+        FormatError: it pools otherwise.
+    """
+    metadata = folder.checkpoint.metadata
+    key = f"{metadata.get('general.architecture')}.pooling_type"
+    kind, normalize = metadata.get(key, 1), metadata.get(_NORMALIZE, True)
+    known = {number: name for number, name in GGUF_POOLING.items() if name in POOLING}
+    if not isinstance(kind, int) or kind not in known or not isinstance(normalize, bool):
+        raise FormatError(
+            f"{folder.name}: {key} is {shown(kind)} and {_NORMALIZE} {shown(normalize)}; known are "
+            f"{shown(known)}, and true or false. Pool the states of AutoModel instead."
+        )
+    return (known[kind],), normalize
+
+
+def gguf_keys(pooling: tuple[str, ...], normalize: bool) -> dict[str, Any]:
+    """The keys of a GGUF, those of its architecture without its name, that `of_gguf` reads.
+
+    Args:
+        pooling, normalize: as in `SentenceTransformer`.
+
+    Raises:
+        ArgumentError: no GGUF says so.
+    """
+    kind = next((k for k, name in GGUF_POOLING.items() if (name,) == pooling), None)
+    if kind is None:
+        raise ArgumentError(
+            f"save_gguf: pools by {shown(pooling)}, and a GGUF knows {', '.join(GGUF_POOLING.values())}. "
+            "Write the encoder alone by model.save_gguf()."
+        )
+    return {".pooling_type": kind, _NORMALIZE: normalize}
+
+
+def _pooling(folder: Any, path: str, known: Collection[str]) -> Generator[tuple, Any, tuple[str, ...]]:
     name = f"{path}/config.json"
     keys = yield folder, "json", (name,), {}
     if keys is None:
         raise FormatError(f"{folder.name}: modules.json names {name}, which is not there. Download it again.")
     check(f"{folder.name}/{name}", keys, _POOLING)
     chosen = tuple(mode for mode in _MODES if keys.get(_MODE + mode))
-    if not chosen or set(chosen) - set(POOLING) or keys.get("include_prompt") is False:
+    if not chosen or set(chosen) - set(known) or keys.get("include_prompt") is False:
         raise FormatError(
-            f"{folder.name}/{name}: pools by {shown(chosen)}; known are {', '.join(POOLING)}, prompts "
+            f"{folder.name}/{name}: pools by {shown(chosen)}; known are {', '.join(known)}, prompts "
             "included. Pool the states of AutoModel instead."
         )
     return chosen

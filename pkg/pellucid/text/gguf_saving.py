@@ -233,9 +233,9 @@ def _scores(
 def _ends(tokenizer: Any, kind: str) -> tuple[int | None, int | None]:
     """The tokens that begin and end a text, where there are some."""
     bos, eos = tokenizer.bos_token_id, tokenizer.eos_token_id
-    if kind == "BPE":
-        return bos, eos
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    if kind == "BPE":
+        return (cls if bos is None else bos), (sep if eos is None else eos)
     return (cls if cls is not None else bos), (sep if sep is not None else eos)
 
 

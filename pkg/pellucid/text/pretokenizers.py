@@ -48,6 +48,7 @@ _FAMILIES: dict[PreTokenizer, tuple[str, ...]] = {
         "gpt-2", "phi-2", "mpt", "olmo", "jais", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es",
         "jina-v2-de", "gigachat", "roberta-bpe", "trillion", "granite-docling",
     ),
+    PreTokenizer((GPT2,), compose=True): ("modern-bert",),
     PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", r"[0-9][0-9][0-9]")): ("default",),
     PreTokenizer((r"\p{N}", GPT2)): (
         "smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b",

@@ -155,6 +155,7 @@ def _to_gguf(
     source: Any, target: str, format: str | Mapping[str, str | None] | None, tell: _Tell | None
 ) -> int:
     """A model as a GGUF, with its tokenizer."""
+    from ..models import sentence
     from ..models.gguf_saving import save_gguf
     from ..models.unloaded import open_unloaded
     from ..text import AutoTokenizer
@@ -175,6 +176,8 @@ def _to_gguf(
             return opened.read(path)
 
         model = opened.model
-        return len(save_gguf(model, model.gguf_reader(), target, format, tokenizer, read))
+        known = now(sentence.modules(folder, sentence.GGUF_POOLING.values())) if is_folder else None
+        keys = sentence.gguf_keys(*known) if known is not None else None
+        return len(save_gguf(model, model.gguf_reader(), target, format, tokenizer, read, keys))
     finally:
         folder.checkpoint.close()
