@@ -6,21 +6,24 @@
 const CACHE = "pellucid-site";
 const OWN = /^(web|npm|pyodide|demo|docs)\/|^(index\.html)?$/;
 
+function isOwn(address) {
+  const { scope } = registration;
+  return address.startsWith(scope) && OWN.test(new URL(address).pathname.slice(new URL(scope).pathname.length));
+}
+
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 
 addEventListener("fetch", (event) => {
   const { request } = event;
-  const { scope } = registration;
-  const isOwn = request.url.startsWith(scope) && OWN.test(new URL(request.url).pathname.slice(new URL(scope).pathname.length));
-  if (!isOwn || request.method !== "GET" || request.headers.has("range")) return;
+  if (!isOwn(request.url) || request.method !== "GET" || request.headers.has("range")) return;
   event.respondWith(fetch(request).catch((error) => kept(request, error)));
 });
 
 addEventListener("message", (event) => {
   const keep = async () => {
     const cache = await caches.open(CACHE);
-    await Promise.all(event.data.keep.map((address) => cache.add(address)));
+    await Promise.all(event.data.keep.filter(isOwn).map((address) => cache.add(address)));
   };
   const [port] = event.ports;
   event.waitUntil(keep().then(() => port.postMessage(null), (error) => port.postMessage(String(error))));

@@ -1,6 +1,7 @@
 /** The page of the logit lens: Python in a worker (boot.js), the idea in demo.py, the drawing in web/views. */
 
 import { boot } from "../../web/boot.js";
+import { keepForOffline } from "../../web/offline.js";
 import { Explore } from "./explore.js";
 import { Models } from "./models.js";
 import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
@@ -12,6 +13,7 @@ const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.me
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
 const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "files.py", "programs.py", "notebook.py", "estimate.py", "demo.py"];
+const LATER = ["tokenizers.mjs", "jinja.mjs", "d3.js", "plot.js"]; // loaded where they are needed, with a network or without
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
@@ -23,6 +25,8 @@ let python = null;
 let model = null; // what demo.load returned, with its name
 let run = null; // the generation that is shown, as it is saved
 let begun = null; // the one that is under way, until there is something of it to show
+let held = []; // its columns until then
+let stopping = false;
 let model_at = ""; // the address that the model came from, for the link
 let replay = []; // ids that a link's text goes on with
 let silence = 0; // the timer of a load whose bytes do not come
@@ -109,6 +113,9 @@ const receive = {
     begun.prompt_tokens = tokens;
     show("generating", `Reading the ${tokens.length} tokens of the prompt…`);
   },
+  reading({ done, total }) {
+    if (!stopping) show("generating", `Reading the prompt: ${done} of ${total} tokens…`);
+  },
   token(made) {
     const { id, token, text } = made;
     if (begun) {
@@ -121,6 +128,7 @@ const receive = {
     element("text").querySelector(".made").append(text);
   },
   column(column) {
+    if (begun) return held.push(column);
     explore.column(column);
     view.add(column);
   },
@@ -194,10 +202,20 @@ async function load(source, name) {
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
   showCopies("await demo.copies()");
+  remember(replay.length ? { model: model_at } : { model: model_at, ids: "" });
+  const later = LATER.map((name) => new URL(`../../npm/${name}`, import.meta.url).href);
+  keepForOffline([...python.info.loaded, ...later]).then((isKept) => (document.body.dataset.offline = isKept));
   for (const name of ["steering", "features"]) element(`${name}-form`).elements.layer.max = model.layers - 1;
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
   if (replay.length) generate();
+}
+
+/** What a reload and Back begin with stands in the address; a link's own text and tokens go, where they are no more. */
+function remember(settings) {
+  const here = new URL(location.href);
+  for (const [name, value] of Object.entries(settings)) value ? here.searchParams.set(name, value) : here.searchParams.delete(name);
+  history.replaceState(null, "", here);
 }
 
 /** List the files that are kept in this browser. */
@@ -229,6 +247,7 @@ function present() {
   element("text").querySelector(".made").textContent = "";
   view.reset(model.layers, run.prompt_tokens.length - 1);
   view.read(run.prompt_tokens);
+  held.splice(0).forEach(receive.column);
 }
 
 async function generate() {
@@ -236,6 +255,7 @@ async function generate() {
   const chat = document.querySelector('input[name="mode"]:checked').value === "chat";
   element("notes").replaceChildren();
   begun = { model: model.name, prompt, chat, prompt_tokens: [] };
+  [held, stopping] = [[], false];
   const wasAtButton = document.activeElement === element("generate");
   show("generating", "Reading the prompt…");
   if (wasAtButton) element("stop").focus();
@@ -318,6 +338,7 @@ element("change").addEventListener("click", () => {
 });
 element("release").addEventListener("click", async () => {
   model = null;
+  remember({ model: "", ids: "" });
   await python.run("demo.forget()");
   show("empty", "Ready to load a model.");
   element("source").focus();
@@ -347,7 +368,8 @@ element("prompt").addEventListener("keydown", (event) => {
   element("prompt-form").requestSubmit(element("generate").disabled ? null : element("generate"));
 });
 element("stop").addEventListener("click", () => {
-  show("generating", begun ? "Stopping, once the prompt is read…" : "Stopping…");
+  show("generating", "Stopping…");
+  stopping = true;
   python.run("demo.stop()");
 });
 element("save").addEventListener("click", save);
@@ -370,5 +392,8 @@ if (wanted.get("mode") === "chat") document.querySelector('input[value="chat"]')
 if (wanted.has("ids") && wanted.has("model")) replay = wanted.get("ids").split(".").map(Number).filter(Number.isInteger);
 if (wanted.has("view")) explore.open(wanted.get("view"));
 element("prompt").value = wanted.get("prompt") ?? sessionStorage.getItem(PROMPT_KEY) ?? element("prompt").value;
-element("prompt").addEventListener("input", () => sessionStorage.setItem(PROMPT_KEY, element("prompt").value));
+element("prompt").addEventListener("input", () => {
+  sessionStorage.setItem(PROMPT_KEY, element("prompt").value);
+  remember({ prompt: "", ids: "" });
+});
 start();

@@ -4,6 +4,7 @@ This is the whole idea; the page only draws. It runs in a worker, asks for every
 the browser needs no way to suspend Python, and sends small messages:
 
     progress  {done, total, rate, remaining}   bytes, bytes per second, seconds or None
+    reading   {done, total}                    tokens of the prompt
     prompt    {tokens: [{id, token}, ...]}     what the model reads first: the first tokens of the tree
     token     {number, parent, id, token,      a new token of the tree, the text that became readable with it,
                text, best}                     and what the model's own logits say: [[id, token, share], ...]
@@ -34,6 +35,8 @@ LAYERS = "model.layers.*"
 CANDIDATES = 5
 SHOWN = 2048  # numbers of a value that are drawn
 AT_ONCE = 4  # positions of a prompt looked at together: columns come steadily, and Stop is heard soon
+ROOM = 256  # by which memory for keys and values grows, so that runs of similar length share plans
+PIECE = 32  # positions of a prompt read together, for the same reason
 
 
 class LogitLens:
@@ -157,18 +160,27 @@ class LogitLens:
             ids = self.tokenizer.apply_chat_template([message], add_generation_prompt=True)
         else:
             ids = self.tokenizer.encode(prompt)
+        end, most = len(ids) + count, self.model.config.max_position_embeddings
+        if end - 1 > most:  # before anything is read; the last token is never read
+            raise torch.errors.DimensionError(
+                f"The prompt's {len(ids)} tokens and {count} new ones are more than the model's {most}. "
+                "Shorten the prompt, or ask for fewer new tokens."
+            )
         send("prompt", {"tokens": [{"id": i, "token": self.words.name(i)} for i in ids]})
 
         self.stopped = False
         session, given = lens.Session(self.model, ids), len(ids)
         began, made, position = time.monotonic(), 0, 0
         text = self.tokenizer.stream(skip_special_tokens=True)
-        tokens = self.model.stream_async(ids, max_new_tokens=count)
-        # What layers return is kept while the model runs: all of the prompt first, then one position a token.
+        cache = self.model.new_cache(1, min(most, -(-end // ROOM) * ROOM))
+        # What layers return is kept while the model runs: pieces of the prompt, then a position a token.
         watched = lens.watch(self.model, LAYERS, top_k=CANDIDATES, positions=-1)
         with watched as seen, lens.capture(self.model, "lm_head") as said:
+            position = await self.read(ids, cache, seen)
+            rest = ids[position:]
+            tokens = self.model.stream_async(rest, max_new_tokens=count, past_key_values=cache)
             async with contextlib.aclosing(tokens):
-                async for token in tokens:
+                while not self.stopped and (token := await anext(tokens, None)) is not None:
                     if self.stopped:  # while the prompt was read
                         break
                     made += 1
@@ -183,6 +195,17 @@ class LogitLens:
                         break
         reason = "stopped" if self.stopped else "length" if made == count else "end"
         return {"tokens": made, "seconds": time.monotonic() - began, "reason": reason, "text": text.end()}
+
+    async def read(self, ids: list[int], cache: Any, seen: lens.Seen) -> int:
+        """Read a prompt but for its last piece, and send its columns; how many tokens were read."""
+        position = 0
+        while len(ids) - position > PIECE and not self.stopped:
+            piece = torch.tensor([ids[position : position + PIECE]], device=self.model.device)
+            with torch.no_grad():
+                self.model(piece, past_key_values=cache, logits_to_keep=1)
+            position = await self.look(seen, position)
+            send("reading", {"done": position, "total": len(ids)})
+        return position
 
     async def look(self, seen: lens.Seen, first: int) -> int:
         """Send a column for each position that the model has just read; the number of the next one."""

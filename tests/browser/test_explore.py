@@ -56,19 +56,24 @@ def arrays(folder) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, folder, small) -> Iterator[Page]:
-    """The page with the tiny model, three tokens behind the prompt."""
+def site(folder, small) -> Iterator[StaticServer]:
     with StaticServer(SITE, {"tiny": folder, "small": small}) as server:
-        context = browser.new_context(accept_downloads=True)
-        opened = context.new_page()
-        errors: list[str] = []
-        opened.on("pageerror", lambda error: errors.append(str(error)))
-        opened.goto(f"{server.url}demo/logit_lens/?model=/tiny/&prompt={CLEAN.replace(' ', '+')}")
-        ready(opened)
-        opened.get_by_label("New tokens").fill(str(COUNT))
-        press(opened, "Generate")
-        yield opened
-        context.close()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, site: StaticServer) -> Iterator[Page]:
+    """The page with the tiny model, three tokens behind the prompt."""
+    context = browser.new_context(accept_downloads=True)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.goto(f"{site.url}demo/logit_lens/?model=/tiny/&prompt={CLEAN.replace(' ', '+')}")
+    ready(opened)
+    opened.get_by_label("New tokens").fill(str(COUNT))
+    press(opened, "Generate")
+    yield opened
+    context.close()
     assert not errors, f"uncaught errors in the page: {errors}"
 
 
@@ -429,6 +434,40 @@ def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
     ]
 
 
+def test_stop_is_heard_while_a_prompt_is_read_and_the_lens_before_it_stays(page, model):
+    shown = page.locator("#grid td").count()
+    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
+    long = [*range(5, 95)]
+    prompt.fill(" ".join(f"w{k}" for k in long))
+    page.evaluate(
+        """() => new MutationObserver((_, watcher) => {
+            if (!/of 90 tokens/.test(document.querySelector("#status").textContent)) return;
+            watcher.disconnect();
+            document.querySelector("#stop").click();
+        }).observe(document.querySelector("#status"), { childList: true })"""
+    )
+    page.get_by_role("button", name="Generate", exact=True).click()
+    expect(page.locator("#status")).to_have_text("Stopped before the prompt was read.", timeout=WAIT)
+    assert page.locator("#grid td").count() == shown > 0
+    # Read to its end, in pieces, it says what one whole run says.
+    press(page, "Generate")
+    session = lens.Session(model, long)
+    ids = [*long, *(session.token().id for _ in range(COUNT))]
+    assert tokens(page) == [f"w{k}" for k in ids]
+    rows = page.locator("#grid tbody tr")
+    expect(rows.first.locator("td")).to_have_count(len(ids) - 1)
+    look = lens.logit_lens(model, ours([ids[:-1]], "cpu"), top_k=1).table()
+    shown_rows = rows.evaluate_all("all => all.map(r => [...r.cells].slice(1).map(c => c.innerText))")
+    same = [
+        a == f"w{cell[0][0]}"
+        for row, cells in zip(shown_rows, reversed(look), strict=True)
+        for a, cell in zip(row, cells, strict=True)
+    ]
+    assert all(same)
+    prompt.fill(CLEAN)
+    press(page, "Generate")
+
+
 def test_the_link_opens_the_experiment(page):
     back_to(page, 5)
     open_tab(page, "Steering")
@@ -455,3 +494,17 @@ def test_axe_finds_nothing_serious(page, scheme):
             if v["impact"] in ("serious", "critical")
         ]
         assert not bad, f"{tab.inner_text()}: {bad}"
+
+
+def test_a_reload_brings_the_model_back_without_the_network(page, site):
+    page.get_by_role("textbox", name="Prompt", exact=True).fill("w5 w60")
+    said = page.evaluate("Object.fromEntries(new URLSearchParams(location.search))")
+    assert said["model"] == "/tiny/"
+    assert not {"prompt", "ids"} & set(said)
+    page.wait_for_function("document.body.dataset.offline === 'true'", timeout=WAIT)
+    site.stop()
+    page.reload()
+    ready(page)
+    expect(page.get_by_role("textbox", name="Prompt", exact=True)).to_have_value("w5 w60")
+    press(page, "Generate")
+    assert tokens(page)[:2] == ["w5", "w60"]
