@@ -295,7 +295,7 @@ def adjoint(input: Tensor) -> Tensor:
 def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
     """`nn.functional.affine_grid`, whose arguments it has."""
 
-def alias_copy(input):
+def alias_copy(input, *, out: Tensor | None = None):
     """A copy."""
 
 def all(
@@ -386,10 +386,14 @@ def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent."""
 
-def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+def argmax(
+    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Where the largest element along an axis is, int64; the first of equal ones."""
 
-def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+def argmin(
+    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Where the smallest element along an axis is, int64; the first of equal ones."""
 
 def argsort(
@@ -408,7 +412,9 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with given shape, strides and offset, all in elements."""
 
-def as_strided_copy(input: Tensor, size, stride, storage_offset: _int | None = None) -> Tensor:
+def as_strided_copy(
+    input: Tensor, size, stride, storage_offset: _int | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of what `as_strided` shows."""
 
 def as_strided_scatter(
@@ -580,7 +586,7 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)``."""
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices; `linalg.multi_dot` of them."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
@@ -784,14 +790,22 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two axes as the last axis, sharing storage."""
 
-def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_copy(
+    input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of what `diagonal` shows."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` on a diagonal of two axes."""
 
 def diff(
-    input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    input: Tensor,
+    n: _int = 1,
+    dim: _int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
 
@@ -908,7 +922,7 @@ def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``2 ** input``."""
 
-def expand_copy(input: Tensor, *size) -> Tensor:
+def expand_copy(input: Tensor, *size, out: Tensor | None = None) -> Tensor:
     """A copy of what `expand` shows."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -991,7 +1005,9 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
-def frobenius_norm(input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def frobenius_norm(
+    input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """The square root of the sum of squares over axes, all if dim is None."""
 
 def full(
@@ -1176,7 +1192,13 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary parts, which share memory with the tensor."""
 
 def index_add(
-    input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    alpha: _float | _complex = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
     order of n."""
@@ -1193,7 +1215,14 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: _bool = False)
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
 
 def index_reduce(
-    input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    source: Tensor,
+    reduce: str,
+    *,
+    include_self: _bool = True,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
     there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
@@ -1371,7 +1400,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2."""
 
-def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1544,7 +1573,7 @@ def mean(
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
-def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None):
     """The middle of the sorted values, the lower of two; NaN where there is one."""
 
 def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -1624,7 +1653,7 @@ def nanmean(
 ) -> Tensor:
     """Mean of what is not NaN."""
 
-def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False):
+def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None):
     """`median` of what is not NaN."""
 
 def nanquantile(
@@ -1644,6 +1673,7 @@ def nansum(
     keepdim: _bool = False,
     *,
     dtype: DType | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Sum of what is not NaN."""
 
@@ -1662,6 +1692,8 @@ def native_batch_norm(
     training: _bool,
     momentum: _float,
     eps: _float,
+    *,
+    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch norm, with the means and inverse deviations of the channels; without training these are
     empty."""
@@ -1707,7 +1739,13 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tenso
     wait."""
 
 def norm(
-    input: Tensor, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
+    input: Tensor,
+    p: _float | str = "fro",
+    dim=None,
+    keepdim: _bool = False,
+    dtype: DType | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements; or the nuclear norm of matrices."""
@@ -1760,7 +1798,7 @@ def ones_like(
 ) -> Tensor:
     """`ones` with the shape, dtype and device of ``input``."""
 
-def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
 
 def ormqr(
@@ -1787,7 +1825,7 @@ def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
 def permute(input: Tensor, *dims) -> Tensor:
     """Axes in another order, sharing storage."""
 
-def permute_copy(input: Tensor, *dims) -> Tensor:
+def permute_copy(input: Tensor, *dims, out: Tensor | None = None) -> Tensor:
     """A copy of what `permute` shows."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
@@ -2075,12 +2113,19 @@ def scatter(
     """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
     places the last source stays."""
 
-def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources."""
 
 def scatter_reduce(
-    input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    src: Tensor,
+    reduce: str,
+    *,
+    include_self: _bool = True,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of ``input`` in which each place along an axis combines the sources that go there:
     ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on."""
@@ -2100,7 +2145,7 @@ def searchsorted(
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
-def select_copy(input: Tensor, dim: _int, index: _int) -> Tensor:
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `select` shows."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
@@ -2137,13 +2182,15 @@ def slice_scatter(
     start: _int | None = None,
     end: _int | None = None,
     step: _int = 1,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of ``input`` with ``src`` in a slice of an axis."""
 
-def slogdet(input: Tensor) -> SignAndLog:
+def slogdet(input: Tensor, *, out: Tensor | None = None) -> SignAndLog:
     """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
 
-def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
 def sort(
@@ -2162,7 +2209,9 @@ def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor
 def split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` with a list of lengths."""
 
-def split_with_sizes_copy(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(
+    input: Tensor, split_sizes, dim: _int = 0, *, out: Tensor | None = None
+) -> tuple[Tensor, ...]:
     """A copy of what `split_with_sizes` shows."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2254,10 +2303,10 @@ def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer axes as they are."""
 
-def t_copy(input: Tensor) -> Tensor:
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `t` shows."""
 
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements by their places in the flat tensor, in the shape of ``index``."""
 
 def take_along_dim(
@@ -2276,7 +2325,7 @@ def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Ten
     """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
     positions."""
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """Sum of products over several axes of both."""
 
 def threshold(
@@ -2304,7 +2353,7 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two axes exchanged, sharing storage."""
 
-def transpose_copy(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `transpose` shows."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
@@ -2365,13 +2414,15 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it."""
 
-def unbind_copy(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
     """A copy of what `unbind` shows."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """One axis as several."""
 
-def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
+def unfold_copy(
+    input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of what `unfold` shows."""
 
 def unique(
@@ -2404,7 +2455,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
 
-def unsqueeze_copy(input: Tensor, dim: _int) -> Tensor:
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `unsqueeze` shows."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:

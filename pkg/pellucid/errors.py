@@ -10,8 +10,9 @@ class ShapeError(PellucidError, ValueError, RuntimeError):
     """Shapes or axes do not fit (PyTorch raises RuntimeError here, NumPy ValueError: this is both)."""
 
 
-class DimensionError(PellucidError, IndexError):
-    """A dimension or a position is outside the range that the tensor has."""
+class DimensionError(PellucidError, IndexError, RuntimeError):
+    """A dimension or a position is outside the range that the tensor has (PyTorch raises IndexError here, in
+    some places another RuntimeError: this is both)."""
 
 
 class IndexOutOfRange(DimensionError):

@@ -246,3 +246,53 @@ def test_a_retained_gradient_is_that_of_the_new_value(write, device):
         (y * 3).sum().backward()
         grads.append((y.grad.tolist(), x.grad.tolist()))
     assert grads[0] == grads[1]
+
+
+def _columns(t, w):
+    """Columns one behind the other in memory, of which one is written, then two."""
+    b = w.new_empty_strided((3, 4), (1, 3)).copy_(w)
+    b[:, 1].mul_(w[:, 0])
+    b[:, 2:].exp_()
+    return [b * w]
+
+
+def _channels_last(t, w):
+    b = (w * 2).reshape(1, 2, 3, 2).contiguous(memory_format=t.channels_last)
+    b[0, 0].mul_(3)
+    shown = b[:, 1]
+    b[0, 1, 0] = w[0, :2]
+    return [b, shown * shown]
+
+
+def _with_gaps(t, w):
+    """Rows that lie apart in memory, and a view across them."""
+    b = w.new_zeros(40).as_strided((3, 4), (9, 2), 3).copy_(w)
+    b[0].mul_(w[1])
+    across = b.as_strided((2, 2), (9, 4), 3)
+    across.add_(1)
+    return [b * b, across]
+
+
+def _of_columns(t, w):
+    shown = w.T.as_strided((5, 2), (2, 1))
+    return [shown * shown]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("write", [_columns, _channels_last, _with_gaps, _of_columns])
+def test_views_of_tensors_with_strides_of_their_own(write, device):
+    found = []
+    for t, where in ((torch, "cpu"), (pellucid, device)):
+        w = t.tensor(VALUES, device=where, requires_grad=True)
+        made = write(t, w)
+        (g,) = t.autograd.grad(sum(m.sin().sum() for m in made), [w], create_graph=True)
+        (second,) = t.autograd.grad((g * g).sum(), [w])
+        found.append([x.detach().cpu().numpy() for x in (*made, g, second)])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_view_of_elements_that_share_memory_is_not_followed():
+    x = pellucid.ones(3, 1, device="cpu", requires_grad=True)
+    with pytest.raises(GradientError, match="whose elements share memory"):
+        x.expand(3, 2).detach().requires_grad_().as_strided((3,), (1,))

@@ -136,7 +136,7 @@ def _sample(info: Any, sample: Any, values: bool, grad: bool, counts: dict[str, 
         if not tops:
             return [pellucid.zeros_like(x) for x in own]
         grads = pellucid.autograd.grad(
-            [t for t, _ in tops], own, [value(s) for _, s in tops], allow_unused=True
+            [t for t, _ in tops], own, [value(s).to(t.device) for t, s in tops], allow_unused=True
         )
         return [pellucid.zeros_like(x) if g is None else g for g, x in zip(grads, own)]
 

@@ -91,6 +91,8 @@ def value(v: Any) -> Any:
         return pellucid.nn.LinearCrossEntropyOptions(**value(dataclasses.asdict(v)))
     if isinstance(v, torch.nn.TransformerEncoderLayer):
         return _encoder_layer(v)
+    if isinstance(v, torch.nn.PairwiseDistance):
+        return pellucid.nn.PairwiseDistance(v.norm, v.eps, v.keepdim)
     return function(v) if callable(v) else v
 
 

@@ -124,6 +124,7 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("must be one of", ids, normal(7, 3), offsets, mode="least").but(error=ValueError),
         bad("with offsets", ids, normal(7, 3)), bad("must be None", ids[None], normal(7, 3), offsets),
         bad("need mode='sum'", ids, normal(7, 3), offsets, per_sample_weights=normal(9)),
+        bad("rows, columns", ids, normal(7)),
         bad("gradients are dense", ids, normal(7, 3), offsets, sparse=True).but(error=TypeError)
     ],
     "bilinear": [S(normal(2, 3, 4), normal(2, 3, 5), normal(2, 4, 5), normal(2)).but(**once),

@@ -118,13 +118,15 @@ SAMPLES: dict[str, list[Sample]] = {
             S(x, classes, 2, 0.5), S(x[0], np.array(3)), S(x[0, 0], np.array(0)),
             S(x[0], np.array([3]), reduction="none"),
             weighted("multi_margin_loss", x, classes, weight))],
-        bad("p must be 1 or 2", x, classes, 3),
+        bad("p must be 1 or 2", x, classes, 3), bad("not int64", x, classes.astype(np.int32)),
+        bad("weight has shape", x, classes, weight=weight[:2]),
+        bad("not a reduction", x, x[0], reduction="all"),
         bad("input has shape", x, classes[:2, None]).but(error=ValueError)
     ],
     "nn.functional.multilabel_margin_loss": [
         *[S(x, labels, reduction=how).but(second=False) for how in REDUCTIONS],
         S(x[0], labels[0]).but(second=False),
-        bad("input has shape", x, labels[0]).but(error=ValueError)
+        bad("input has shape", x, labels[0]).but(error=ValueError), bad("not int64", x, x)
     ],
     "nn.functional.multilabel_soft_margin_loss": [
         *[S(x, (signs + 1) / 2, reduction=how) for how in REDUCTIONS],
@@ -149,12 +151,14 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.pairwise_distance": [S(x, y), S(x, y, 1.0), S(x, y[0], 3.0, 0.1, True)],
     "nn.functional.triplet_margin_loss": [
         *[S(x, y, x[::-1].copy(), reduction=how) for how in REDUCTIONS],
-        S(x, y, x[::-1].copy(), 0.5, 1.0, swap=True), bad("equally many axes", x, y, x[0])
+        S(x, y, x[::-1].copy(), 0.5, 1.0, swap=True), bad("equally many axes", x, y, x[0]),
+        bad("greater than 0", x, y, x, 0.0)
     ],
     "nn.functional.triplet_margin_with_distance_loss": [
         S(lambda t, *a: t.nn.functional.triplet_margin_with_distance_loss(*a), x, y, x[::-1].copy()),
         S(lambda t, *a: t.nn.functional.triplet_margin_with_distance_loss(
             *a, distance_function=lambda a, b: (a - b).abs().sum(-1), margin=0.3, swap=True
-        ), x, y, x[::-1].copy())
+        ), x, y, x[::-1].copy()),
+        bad("greater than 0", x, y, x, margin=-1.0)
     ]
 }  # fmt: skip

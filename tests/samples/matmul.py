@@ -142,7 +142,9 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(3, 9)), S(normal(9)), S(normal(3, 9), correction=0), S(np.float32(2)).but(grad=False),
         S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1])), S(normal(3, 5), aweights=np.abs(normal(5))),
         S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1]), aweights=np.abs(normal(5))),
-        S(np.arange(12).reshape(3, 4)), bad("at most two axes", batch)
+        S(np.arange(12).reshape(3, 4)), bad("at most two axes", batch),
+        bad("not integers", normal(3, 5), fweights=np.ones(5, np.float32)),
+        bad("float", normal(3, 5), aweights=np.ones(5, np.int64))
     ],
     "corrcoef": [S(normal(3, 9)).but(**close), S(normal(9)), bad("at most two axes", batch)],
     # PyTorch has second derivatives of few of them.

@@ -218,7 +218,7 @@ SAMPLES: dict[str, list[Sample]] = {
         np.cumsum(uniform(1, 2, 4))),
         S(lambda t, x, a: t.gradient(x, spacing=(a,), dim=1, edge_order=2), x, np.cumsum(uniform(1, 2, 5))),
         bad("at least 3", x[:2], dim=0, edge_order=2), bad("1 or 2, not 3", x, edge_order=3),
-        bad("2 spacings for 3", x, spacing=(1.0, 2.0))
+        bad("2 spacings for 3", x, spacing=(1.0, 2.0)), bad("name one twice", x, dim=(1, -2))
     ],
     "dist": [S(x, normal(5, 4)), S(x, normal(3, 5, 4), 1), S(x, normal(3, 5, 4), np.inf), S(x, x[:1], 3)],
     "renorm": [S(x, 2, 0, 1.5), S(x, 1, 1, 2.0), S(x, 3, -1, 100.0), S(nothing(2, 3), 2, 0,

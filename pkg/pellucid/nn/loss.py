@@ -25,13 +25,20 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     Raises:
         RangeError: there is no such reduction.
     """
+    known(reduction)
     if reduction == "mean":
         return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction != "none":
+    return loss.sum() if reduction == "sum" else loss
+
+
+def known(reduction: str) -> None:
+    """Refuse a reduction that there is not.
+
+    Raises:
+        RangeError: it is one.
+    """
+    if reduction not in _REDUCTIONS:
         raise RangeError(f"{reduction!r} is not a reduction. There are: {', '.join(_REDUCTIONS)}.")
-    return loss
 
 
 def _real(name: str, *tensors: Tensor | None) -> None:

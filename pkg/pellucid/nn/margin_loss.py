@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.composed import composed
-from ..errors import RangeError, ShapeError
+from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import number, wrong
 from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid
@@ -17,8 +17,9 @@ from ..ops.elementwise.comparison import where
 from ..ops.index.gather import gather
 from ..ops.linalg.norms import norm
 from ..ops.shape.creation import arange, full_like
+from ..tensors.dtypes import int64
 from ..tensors.tensor import Tensor
-from .loss import reduced
+from .loss import known, reduced
 
 _PYTHON = "PyTorch composes it in Python"
 
@@ -41,6 +42,7 @@ def _loss(*, ours: str = "") -> Callable[[Callable[..., Tensor]], Any]:
             bound = signature.bind(*args, **kwargs)
             bound.apply_defaults()
             how = bound.arguments.pop("reduction")
+            known(how)
             return reduced(one_by_one(*bound.args, **bound.kwargs), how)
 
         loss: Any = functools.wraps(one_by_one)(call)
@@ -159,6 +161,8 @@ def _rows(name: str, input: Tensor, target: Tensor, axes: int) -> tuple[Tensor, 
         input, target = input.unsqueeze(0), target if axes else target.reshape(-1)
     if input.dim() not in (1, 2) or target.dim() != input.dim() + axes:
         raise ShapeError(f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}.")
+    if target.dtype is not int64:
+        raise DTypeError(f"{name}: target is {target.dtype}, not int64. Convert it with .long().")
     return (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.unsqueeze(0))
 
 
@@ -174,12 +178,21 @@ def multi_margin_loss(
         p: 1 or 2.
         margin: by which the target's score should be the largest.
         weight: (classes,) or None.
+
+    Raises:
+        ShapeError: shapes do not fit.
+        DTypeError: the target is not int64.
+        RangeError: another p.
     """
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p must be 1 or 2, not {p}.")
     if input.dim() == 1 and tuple(target.shape) == (1,):
         input = input.unsqueeze(0)
     rows, classes = _rows("multi_margin_loss", input, target, -1)
+    if weight is not None and tuple(weight.shape) != (rows.shape[1],):
+        raise ShapeError(
+            f"multi_margin_loss: weight has shape {tuple(weight.shape)}; it must have {(rows.shape[1],)}."
+        )
     place = classes.unsqueeze(1)
     lost = (margin - gather(rows, 1, place) + rows).clamp_min(0)
     lost = lost if p == 1 else lost.square()
@@ -229,6 +242,8 @@ def _triplet(name, anchor, positive, negative, distance: Any, margin, swap) -> T
     margin, is_function = number(margin, f"{name}: margin"), callable(distance)
     if not is_function:
         raise wrong(f"{name}: distance_function", "a function", distance)
+    if not margin > 0:
+        raise RangeError(f"{name}: margin must be greater than 0, not {margin}.")
     _same_axes(name, anchor=anchor, positive=positive, negative=negative)
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -176,7 +176,7 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
         written: the name of the argument that was written.
 
     Raises:
-        GradientError: ``t`` is a view of a tensor that is not contiguous.
+        GradientError: ``t`` is a view of a tensor whose elements share memory.
     """
     if not node.edges or t._meta.dtype.kind not in "fc":
         return
@@ -187,16 +187,24 @@ def rebase(node: Node, t: Tensor, written: str) -> None:
         hang(t, node)
         _show_others(t, t)
         return
-    if not base._meta.is_contiguous:
-        raise GradientError(
-            f"{node.op.public}_: a view of a tensor with strides {base._meta.strides} was written in place, "
-            "and its gradient "
-            "cannot follow. Call .contiguous() before the view is taken."
-        )
+    _refuse_shared(getattr(node.op, "public", node.op.name), base)
     _refuse_parts(t, base)
     hang(base, _Written(node, t, base, written))
     show(t, base)
     _show_others(base, t)
+
+
+def _refuse_shared(where: str, base: Tensor) -> None:
+    """Refuse a base whose elements share memory: what is written into one is in others, too.
+
+    Raises:
+        GradientError: it is one.
+    """
+    if not base._meta.is_contiguous and _shares_memory(base._meta):
+        raise GradientError(
+            f"{where}: the gradient of a view cannot follow into a tensor with strides {base._meta.strides}, "
+            "whose elements share memory. Call .contiguous() before the view is taken."
+        )
 
 
 def _refuse_parts(t: Tensor, base: Tensor) -> None:
@@ -223,13 +231,9 @@ def show(t: Tensor, base: Tensor) -> None:
     """Hang a view below the present state of its base.
 
     Raises:
-        GradientError: the base is not contiguous.
+        GradientError: elements of the base share memory.
     """
-    if not base._meta.is_contiguous:
-        raise GradientError(
-            f"as_strided: the gradient of a view cannot follow into a tensor with strides "
-            f"{base._meta.strides}. Call .contiguous() before the view is taken."
-        )
+    _refuse_shared("as_strided", base)
     _refuse_parts(t, base)
     place = {"base": base._meta, "part": t._meta, "offset": t._offset - base._offset}
     node = Node(_Part, {"input": (edge(base), base._meta)}, place)
@@ -267,6 +271,10 @@ class _Part:
 
 
 def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
+    if not base.is_contiguous:
+        low, high = _extent(base)
+        line = _placed(g, meta((high - low + 1,), base.dtype, base.device), part, offset - low)
+        return line.as_strided(base.shape, base.strides, line._offset - low)
     # `as_strided` shows elements around a tensor that is itself a part; these have no gradient in it.
     reach = [(n - 1) * s for n, s in zip(part.shape, part.strides, strict=True)] if part.numel else []
     before = max(-offset - sum(min(r, 0) for r in reach), 0)
@@ -280,6 +288,20 @@ def _placed(g: Tensor, base: Meta, part: Meta, offset: int) -> Tensor:
         return whole.reshape(-1).index_add(0, index, g.reshape(-1)).reshape(base.shape)
     _part_of(whole, part, offset).copy_(g)
     return whole
+
+
+def _extent(m: Meta) -> tuple[int, int]:
+    """The places of a tensor's first and last element in memory, seen from that of index 0."""
+    reach = [(n - 1) * s for n, s in zip(m.shape, m.strides, strict=True)] if m.numel else [0]
+    return sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+
+
+def _laid_out(g: Tensor, base: Meta) -> Tensor:
+    """A copy that lies in memory as the base does."""
+    if base.is_contiguous:
+        return g.clone()
+    low, high = _extent(base)
+    return g.new_zeros(high - low + 1).as_strided(base.shape, base.strides, -low).copy_(g)
 
 
 def _positions(part: Meta) -> np.ndarray:
@@ -335,7 +357,7 @@ class _Written(Node):
         if self.released:
             raise freed(self.public)
         saved = self.saved
-        whole = grads[0].clone()
+        whole = _laid_out(grads[0], self.outputs[0])
         part = _part_of(whole, saved["part"], saved["offset"])
         found = saved["node"].gradients([part.clone()], keep_graph)
         own = found.pop(saved["written"], None)

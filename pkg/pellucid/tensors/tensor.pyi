@@ -313,9 +313,9 @@ class Tensor(Portable):
         """Angle in radians of the point (``other``, ``input``)."""
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Where the largest element along an axis is, int64; the first of equal ones."""
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """Where the smallest element along an axis is, int64; the first of equal ones."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
         """The places of the elements in order along an axis, int64; arguments as `sort`."""
@@ -668,7 +668,7 @@ class Tensor(Portable):
         self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None
     ) -> Tensor:
         """Fill with numbers whose logarithms are normal."""
-    def log_softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
+    def log_softmax(self, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
         """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``log(exp(input) + exp(other))``."""
@@ -931,7 +931,7 @@ class Tensor(Portable):
         self, dim: _int, index: Tensor, src=None, *, value: _float | None = None, reduce: str | None = None
     ) -> Tensor:
         """In-place form of `scatter`: writes the result into this tensor and returns it."""
-    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
         """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
         order of the sources."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -971,7 +971,7 @@ class Tensor(Portable):
         """A copy of ``input`` with ``src`` in a slice of an axis."""
     def slogdet(self) -> SignAndLog:
         """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
-    def softmax(self, dim: _int, dtype: DType | None = None) -> Tensor:
+    def softmax(self, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
     def sort(
         self, dim: _int = -1, descending: _bool = False, stable: _bool = True, *, out: Tensor | None = None

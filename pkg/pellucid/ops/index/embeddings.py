@@ -102,6 +102,8 @@ def embedding(
         DimensionError: ``padding_idx`` is no row.
         IndexError: at the next read, an index is out of range.
     """
+    if len(weight.shape) != 2:
+        raise ShapeError(f"embedding: weight has shape {tuple(weight.shape)}; it must be (rows, columns).")
     row = row_of("embedding", padding_idx, weight.shape[0])
     return _looked_up("embedding", input, weight, row, max_norm, norm_type, scale_grad_by_freq, sparse)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...errors import ArgumentError, RangeError, ShapeError
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import any_number, integers, number, wrong
 from ...op.public import function
 from ...op.rules import refuse_complex
@@ -172,6 +172,7 @@ def cov(
 
     Raises:
         ShapeError: more than two axes, or weights of another length.
+        DTypeError: fweights are not integers, or aweights no floats.
     """
     if input._meta.rank > 2:
         raise ShapeError(f"cov: takes at most two axes, not {input._meta.rank}.")
@@ -182,6 +183,10 @@ def cov(
     for name, weights in (("fweights", fweights), ("aweights", aweights)):
         if weights is not None and weights._meta.shape != (count,):
             raise ShapeError(f"cov: {name} has shape {tuple(weights._meta.shape)} for {count} observations.")
+    if fweights is not None and not fweights._meta.dtype.is_integer:
+        raise DTypeError(f"cov: fweights are {fweights._meta.dtype}, not integers. Give them as aweights.")
+    if aweights is not None and not aweights._meta.dtype.is_floating_point:
+        raise DTypeError(f"cov: aweights are {aweights._meta.dtype}. Convert them with .float().")
     given = [weights for weights in (fweights, aweights) if weights is not None]
     weight = None if not given else given[0] if len(given) == 1 else given[0] * given[1]
     if weight is None:

@@ -77,7 +77,9 @@ def ldl_solve(
     """The ``X`` of ``A X = B`` from the LDL factorization of A. It runs on the cpu device, wherever
     the input is."""
 
-def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None) -> LeastSquares:
+def lstsq(
+    A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None, out: Tensor | None = None
+) -> LeastSquares:
     """The ``X`` for which ``|A X - B|`` is least, and of these the shortest; by the pseudo-inverse of
     A."""
 

@@ -114,7 +114,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of `ndtr`, without underflow."""
 
-def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -184,7 +184,7 @@ def shifted_chebyshev_polynomial_w(
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
-def softmax(input: Tensor, dim: _int, dtype: DType | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import RangeError, ShapeError
+from ...errors import DimensionError, RangeError, ShapeError
 from ...op.arguments import number, wrong
 from ...op.public import function
 from ...tensors import dtypes as dt
@@ -139,12 +139,15 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     Raises:
         ShapeError: an axis is too short, or there are not as many spacings as axes.
         RangeError: edge_order is neither 1 nor 2.
+        DimensionError: an axis is named twice.
     """
     if edge_order not in (1, 2):
         raise RangeError(f"gradient: edge_order is 1 or 2, not {edge_order}.")
     dims = [axis(d, input._meta.rank) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))] if (
         dim is not None
     ) else list(axes(None, input._meta.rank))  # fmt: skip
+    if len({*dims}) < len(dims):
+        raise DimensionError(f"gradient: axes {tuple(dims)} name one twice. Name each once.")
     spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):

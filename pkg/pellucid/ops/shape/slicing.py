@@ -90,8 +90,10 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         length: how many.
 
     Raises:
-        DimensionError: the part does not lie within the axis.
+        DimensionError: the part does not lie within the axis, or there is no axis.
     """
+    if not input._meta.rank:
+        raise DimensionError("narrow: a tensor without axes has no part. Give it one with unsqueeze(0).")
     k = axis(dim, input._meta.rank)
     total = input._meta.shape[k]
     if type(start) is not int and type(start) not in SYMBOLS:
