@@ -113,7 +113,7 @@ export function give(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000); // the download has begun by then
 }
 
-/** Make the page's tabs tabs: one is open, arrows, Home and End go to others; `opened` is told. */
+/** Make the page's tabs tabs: one is open, arrows, Home and End go to others; `opened` is told its panel. */
 export function tabs(opened) {
   const all = [...document.querySelectorAll('[role="tab"]')];
   const open = (tab) => {
@@ -123,7 +123,9 @@ export function tabs(opened) {
       other.tabIndex = isOpen ? 0 : -1;
       document.getElementById(other.getAttribute("aria-controls")).hidden = !isOpen;
     }
-    opened();
+    const list = tab.parentElement; // which scrolls on a phone
+    list.scrollLeft = Math.max(tab.offsetLeft - list.offsetLeft - list.clientWidth + tab.offsetWidth, Math.min(list.scrollLeft, tab.offsetLeft - list.offsetLeft));
+    opened(document.getElementById(tab.getAttribute("aria-controls")));
   };
   all.forEach((tab, k) => {
     tab.addEventListener("click", () => open(tab));

@@ -44,8 +44,10 @@ export class Explore {
       if (number !== null) this.#returnTo(number);
     });
     // Views draw to the width that they have, which is none while they are hidden.
-    tabs(() => {
-      for (const model of Object.values(this.#models)) if (model.get("data")) model.set("data", { ...model.get("data") });
+    tabs((panel) => {
+      for (const [name, model] of Object.entries(this.#models)) {
+        if (model.get("data") && panel.contains(element(`${name}-view`))) model.set("data", { ...model.get("data") });
+      }
     });
     const form = (id, work) =>
       element(id).addEventListener("submit", (event) => {
@@ -54,8 +56,8 @@ export class Explore {
       });
     form("attention-form", () => this.#draw("attention", [this.ids()]));
     form("patching-form", (f) => this.#draw("patching", [f.get("clean"), f.get("corrupted"), f.get("point"), f.get("point") === "z" ? "head" : "position"]));
-    form("attribution-form", (f) => this.#draw("attribution", [this.ids(), this.#answer(f.get("token")), f.get("by")]));
-    form("ranks-form", (f) => this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
+    form("attribution-form", async (f) => (await this.#asked()) && this.#draw("attribution", [this.ids(), this.#answer(f.get("token")), f.get("by")]));
+    form("ranks-form", async (f) => (await this.#asked()) && this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
     form("step-form", (f) => this.#step(f.get("unit")));
     form("change-form", (f) => this.#ask("Changing the value…", "await demo.change(factor)", { factor: Number(f.get("factor")) }, (found) => this.#paused(found)));
     form("steering-form", (f) => this.#steer("steered", "demo.pictures.towards(positive, negative, layer, strength)", {
@@ -164,11 +166,17 @@ export class Explore {
     return this.nodes.get(this.at)?.best ?? [];
   }
 
+  /** Have the candidates behind the token that is stood at: the last one of a text was not read yet. */
+  async #asked() {
+    if (this.#best().length) return true;
+    return (await this.#ask("Reading…", "await demo.entered()", {}, (found) => this.#entered(found))) !== null;
+  }
+
   /** The token that is asked about: one that was written, or the likeliest. */
   #answer(text) {
     const wanted = text.trim();
     const found = this.#best().find(([, token]) => token.trim() === wanted) ?? [...this.nodes.values()].map(({ id, token }) => [id, token]).find(([, token]) => token.trim() === wanted);
-    return (wanted && found ? found : this.#best()[0])?.[0] ?? this.nodes.get(this.at).id;
+    return (wanted && found ? found : this.#best()[0])[0];
   }
 
   async #ask(text, code, inputs, then) {

@@ -1,8 +1,13 @@
 """What a person does on any page of demo/: wait until it is ready, press a button."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from playwright.sync_api import Page
 
 WAIT = 200_000  # milliseconds
+BLOCK = 50.0  # milliseconds that a page's thread may be busy with one task
 
 
 def ready(page: Page) -> None:
@@ -13,3 +18,20 @@ def ready(page: Page) -> None:
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
     ready(page)
+
+
+@contextmanager
+def no_block(page: Page, most: float = BLOCK) -> Iterator[None]:
+    """No task of the page's thread takes longer, in processor time, which other work cannot lengthen."""
+    browser = page.context.browser
+    assert browser is not None
+    browser.start_tracing(page=page, categories=["toplevel"])
+    try:
+        yield
+    finally:
+        events = json.loads(browser.stop_tracing())["traceEvents"]
+    threads = {(e["pid"], e["tid"]) for e in events if e.get("args", {}).get("name") == "CrRendererMain"}
+    tasks = [e["tdur"] / 1000 for e in events if (e["pid"], e["tid"]) in threads and "tdur" in e]
+    assert len(tasks) > 10, "nothing was traced"
+    print(f"longest tasks of the page's thread: {[round(task) for task in sorted(tasks)[-5:]]} ms")
+    assert max(tasks) < most, f"tasks of {sorted(tasks)[-5:]} ms"

@@ -208,6 +208,21 @@ def test_patching_attribution_and_ranks(page, model):
     expect(page.locator("#ranks-view svg").last).to_be_visible()
 
 
+def test_what_follows_the_last_token_is_asked_for_where_nobody_has(page, model):
+    page.get_by_role("textbox", name="Prompt", exact=True).fill(CLEAN)
+    press(page, "Generate")
+    open_tab(page, "Through the layers")
+    press(page, "Draw")
+    session = lens.Session(model, IDS)
+    for _ in range(COUNT):
+        session.token()
+    best = [f"w{token}" for token, _ in session.candidates(3)]
+    assert list(table(page, "ranks")[0])[1:] == best
+    open_tab(page, "Attribution")
+    press(page, "Attribute")
+    assert repr(best[0]) in list(table(page, "attribution")[0])[1]
+
+
 def test_prompts_of_other_lengths_are_explained(page):
     open_tab(page, "Patching")
     page.get_by_label("Corrupted prompt").fill("w5 w17")

@@ -7,6 +7,7 @@
 import { choose, follow } from "./model.js";
 import { between, canvasOf, colours, make, numbers, percent, visible } from "./parts.js";
 
+const BUDGET = 12; // milliseconds of a frame
 const MOVES = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 function render({ model, el, signal }) {
@@ -22,6 +23,9 @@ function render({ model, el, signal }) {
   let tile = 0;
   let side = 0;
   let left = 0;
+  let whole = null; // the overview without the mark
+  let cold, heat, text; // colours
+  let painting = 0; // the frame that goes on with it
 
   const probability = (query, key, [layer, number] = at) => {
     const count = data.tokens.length;
@@ -31,47 +35,71 @@ function render({ model, el, signal }) {
   const draw = (given) => {
     data = given && { ...given, probs: numbers(given.probs) };
     overview.hidden = head.hidden = one.hidden = !data?.tokens.length;
+    cancelAnimationFrame(painting);
+    painting = 0;
     if (one.hidden) return;
     at = [Math.min(at[0], data.layers - 1), Math.min(at[1], data.heads - 1)];
     if (cell && cell[0] >= data.tokens.length) cell = null;
-    const [cold, heat, text] = colours(el, "--cold", "--heat", "--text");
-    const count = data.tokens.length;
-    const picture = (layer, number) => {
-      const image = new ImageData(count, count);
-      for (let query = 0; query < count; query++) {
-        for (let key = 0; key < count; key++) {
-          const share = Math.sqrt(probability(query, key, [layer, number])); // small ones are seen, too
-          const pixel = 4 * (query * count + key);
-          for (let k = 0; k < 3; k++) image.data[pixel + k] = cold[k] + (heat[k] - cold[k]) * (key <= query ? share : 0);
-          image.data[pixel + 3] = 255;
-        }
-      }
-      const small = new OffscreenCanvas(count, count);
-      small.getContext("2d").putImageData(image, 0, 0);
-      return small;
-    };
+    [cold, heat, text] = colours(overview.parentElement, "--cold", "--heat", "--text");
     tile = Math.max(16, Math.min(34, Math.floor((Math.min(el.clientWidth || 600, 520) - 34) / data.heads)));
-    const wide = canvasOf(overview, 30 + tile * data.heads, tile * data.layers + 18);
-    wide.imageSmoothingEnabled = count > tile;
+    canvasOf(overview, 30 + tile * data.heads, tile * data.layers + 18);
+    whole = new OffscreenCanvas(overview.width, overview.height);
+    const wide = whole.getContext("2d");
+    wide.setTransform(overview.getContext("2d").getTransform());
+    wide.imageSmoothingEnabled = data.tokens.length > tile;
     wide.font = "10px ui-monospace, monospace";
     wide.textBaseline = "middle";
-    for (let layer = 0; layer < data.layers; layer++) {
-      const y = (data.layers - 1 - layer) * tile;
-      wide.fillStyle = `rgb(${text.join(" ")})`;
-      wide.fillText(String(layer), 4, y + tile / 2);
-      for (let number = 0; number < data.heads; number++) {
-        wide.drawImage(picture(layer, number), 26 + number * tile, y, tile - 2, tile - 2);
+    wide.fillStyle = `rgb(${text.join(" ")})`;
+    for (let number = 0; number < data.heads; number++) wide.fillText(String(number), 26 + number * tile + tile / 3, data.layers * tile + 8);
+    let layer = data.layers - 1;
+    // Hundreds of heads are millions of cells: as many rows a frame as leave the page free.
+    const paint = () => {
+      const until = performance.now() + BUDGET;
+      do {
+        const y = (data.layers - 1 - layer) * tile;
+        wide.fillText(String(layer), 4, y + tile / 2);
+        for (let number = 0; number < data.heads; number++) wide.drawImage(picture(layer, number), 26 + number * tile, y, tile - 2, tile - 2);
+        layer -= 1;
+      } while (layer >= 0 && performance.now() < until);
+      painting = layer >= 0 ? requestAnimationFrame(paint) : 0;
+      mark();
+    };
+    paint();
+    drawHead();
+  };
+  signal?.addEventListener("abort", () => cancelAnimationFrame(painting));
+
+  function picture(layer, number) {
+    const count = data.tokens.length;
+    const image = new ImageData(count, count);
+    for (let query = 0; query < count; query++) {
+      for (let key = 0; key < count; key++) {
+        const share = Math.sqrt(probability(query, key, [layer, number])); // small ones are seen, too
+        const pixel = 4 * (query * count + key);
+        for (let k = 0; k < 3; k++) image.data[pixel + k] = cold[k] + (heat[k] - cold[k]) * (key <= query ? share : 0);
+        image.data[pixel + 3] = 255;
       }
     }
-    for (let number = 0; number < data.heads; number++) wide.fillText(String(number), 26 + number * tile + tile / 3, data.layers * tile + 8);
-    wide.strokeStyle = `rgb(${text.join(" ")})`;
-    wide.lineWidth = 2;
-    wide.strokeRect(25 + at[1] * tile, (data.layers - 1 - at[0]) * tile - 1, tile, tile);
-    overview.setAttribute("aria-label", `Attention of ${data.layers} layers by ${data.heads} heads; layer ${at[0]}, head ${at[1]} is shown. Arrow keys choose another.`);
-    drawHead(picture(...at), text);
-  };
+    const small = new OffscreenCanvas(count, count);
+    small.getContext("2d").putImageData(image, 0, 0);
+    return small;
+  }
 
-  function drawHead(picture, text) {
+  /** Show the overview, with the head that was chosen marked. */
+  function mark() {
+    const context = overview.getContext("2d");
+    context.save();
+    context.resetTransform();
+    context.clearRect(0, 0, overview.width, overview.height);
+    context.drawImage(whole, 0, 0);
+    context.restore();
+    context.strokeStyle = `rgb(${text.join(" ")})`;
+    context.lineWidth = 2;
+    context.strokeRect(25 + at[1] * tile, (data.layers - 1 - at[0]) * tile - 1, tile, tile);
+    overview.setAttribute("aria-label", `Attention of ${data.layers} layers by ${data.heads} heads; layer ${at[0]}, head ${at[1]} is shown. Arrow keys choose another.`);
+  }
+
+  function drawHead() {
     const count = data.tokens.length;
     const measure = head.getContext("2d");
     measure.font = "11px ui-monospace, monospace";
@@ -80,7 +108,7 @@ function render({ model, el, signal }) {
     side = Math.max(11, Math.min(24, Math.floor(Math.max(220, Math.min((el.clientWidth || 600) - left - 12, 420)) / count)));
     const context = canvasOf(head, left + side * count + 6, side * count + left);
     context.imageSmoothingEnabled = false;
-    context.drawImage(picture, left, 0, side * count, side * count);
+    context.drawImage(picture(...at), left, 0, side * count, side * count);
     context.fillStyle = context.strokeStyle = `rgb(${text.join(" ")})`;
     context.font = "11px ui-monospace, monospace";
     context.textBaseline = "middle";
@@ -108,14 +136,15 @@ function render({ model, el, signal }) {
   const pick = (layer, number) => {
     if (layer < 0 || layer >= data.layers || number < 0 || number >= data.heads) return;
     at = [layer, number];
-    draw(data);
+    mark();
+    drawHead();
     choose(model, { layer, head: number });
   };
   const look = (query, key) => {
     const count = data?.tokens.length ?? 0;
     if (query < 0 || key < 0 || query >= count || key > query || (cell?.[0] === query && cell[1] === key)) return;
     cell = [query, key];
-    draw(data);
+    drawHead();
   };
   const listen = (target, name, handler) => target.addEventListener(name, (event) => data && handler(event), { signal });
   listen(overview, "click", ({ offsetX, offsetY }) => pick(data.layers - 1 - Math.floor(offsetY / tile), Math.floor((offsetX - 26) / tile)));

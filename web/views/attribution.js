@@ -17,6 +17,7 @@ async function render({ model, el, signal }) {
     let rows = data.names.map((name, k) => ({ name: data.ordered ? `${k} ${visible(name)}` : visible(name), value: values[k], k }));
     if (!data.ordered) rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
     rows = rows.slice(0, data.count ?? 20);
+    const signed = rows.some(({ value }) => value < 0);
     const longest = Math.max(...rows.map((row) => row.name.length));
     const plot = Plot.plot({
       width: Math.max(280, Math.min(el.clientWidth || 640, 760)),
@@ -24,7 +25,7 @@ async function render({ model, el, signal }) {
       marginLeft: Math.min(180, 16 + 7 * longest),
       marginRight: 50,
       style: { background: "transparent", color: "inherit", fontFamily: "inherit" },
-      x: { label: data.measure, grid: true, nice: true },
+      x: { label: data.measure, grid: true, nice: true, insetLeft: signed ? 44 : 0 }, // room for what stands left of a bar
       y: { label: null, domain: rows.map((row) => row.name) },
       marks: [
         Plot.barX(rows, { x: "value", y: "name", fill: (row) => (row.value < 0 ? "var(--cool)" : "var(--heat)") }),

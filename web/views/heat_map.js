@@ -36,7 +36,7 @@ function render({ model, el, signal }) {
     const bottom = slanted ? 74 : 18;
     place = { left, width, height };
     const context = canvasOf(canvas, left + width * columns.length + (slanted ? 8 : 0), height * rows.length + bottom);
-    const [cold, heat, cool, text] = colours(el, "--cold", "--heat", "--cool", "--text");
+    const [cold, heat, cool, text] = colours(box, "--cold", "--heat", "--cool", "--text");
     const most = Math.max(...[...values].filter(Number.isFinite).map(Math.abs), 1e-30);
     const [low, high] = [Math.abs(data.from ?? most), Math.abs(data.to ?? most)];
     rows.forEach((_, row) =>
@@ -74,7 +74,7 @@ function render({ model, el, signal }) {
   };
 
   function mark(context = canvas.getContext("2d")) {
-    const [text] = colours(el, "--text");
+    const [text] = colours(box, "--text");
     context.strokeStyle = `rgb(${text.join(" ")})`;
     context.lineWidth = 2;
     const y = (data.rows.length - 1 - at[0]) * place.height;

@@ -145,7 +145,7 @@ export class LensView {
     const { token } = this.#tokens[column.position];
     const head = make("th", { scope: "col", role: "columnheader", title: visible(token) }, visible(token));
     this.#table.tFoot.rows[0].append(head);
-    const far = column.apart?.at(-1);
+    const far = apartOf(column.apart?.at(-1));
     if (this.#table.tHead) this.#table.tHead.rows[0].append(make("th", { role: "gridcell", class: "apart", style: `--p: ${far === undefined ? 0 : 1 - Math.exp(-far)}` }, far === undefined ? "" : short(Number(far.toPrecision(3)))));
     if (!this.#entry) this.#admit(this.#cell(column.layers.length - 1, 0));
   }
@@ -209,7 +209,7 @@ export class LensView {
       );
     }
     const read = make("p", {}, "having read ", make("code", {}, token), ` at position ${position}, would say`);
-    const far = apart?.length === layers.length ? apart[layer] : layer === layers.length - 1 ? apart?.[0] : undefined;
+    const far = apartOf(apart?.length === layers.length ? apart[layer] : layer === layers.length - 1 ? apart?.[0] : undefined);
     const told = far === undefined ? [] : [make("p", { class: "apart" }, `Both are ${short(far)} nats apart here.`)];
     const title = this.name ? `Layer ${layer} · ${this.name}` : `Layer ${layer}`;
     return [make("h3", {}, title), read, list, ...told, make("p", { class: "settles" }, ...settling(layers))];
@@ -245,6 +245,11 @@ export class LensView {
     cell.setAttribute("aria-label", `layer ${target[0]}, position ${target[1]}: ${spoken}`);
     cell.focus();
   }
+}
+
+/** A distance; rounding takes that of equal predictions below 0. */
+function apartOf(far) {
+  return far === undefined ? undefined : Math.max(0, far);
 }
 
 /** From which layer on a column's answer stays what it is at the end. */

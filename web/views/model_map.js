@@ -3,6 +3,8 @@
  *
  *   data      { name, modules: [{ path, type, parameters, bytes }] }   in order; the first is the model itself, with path ""
  *   selected  path of the module
+ *
+ * What is inside a module is drawn when that is opened.
  */
 import { choose, follow } from "./model.js";
 import { make } from "./parts.js";
@@ -25,23 +27,30 @@ function render({ model, el, signal }) {
     box.replaceChildren();
     if (!data?.modules.length) return;
     const whole = data.modules[0].bytes || 1;
-    const places = new Map();
-    for (const { path, type, parameters, bytes: size } of data.modules) {
-      const name = path === "" ? (data.name ?? type) : path.split(".").at(-1);
+    const known = new Set(data.modules.map(({ path }) => path));
+    const inner = new Map(); // of each module, those directly inside it
+    for (const one of data.modules.slice(1)) {
+      let above = one.path;
+      do above = above.includes(".") ? above.slice(0, above.lastIndexOf(".")) : "";
+      while (!known.has(above));
+      if (!inner.has(above)) inner.set(above, []);
+      inner.get(above).push(one);
+    }
+    const draw = ({ path, type, parameters, bytes: size }) => {
       const row = [
-        make("code", { class: "name" }, name),
+        make("code", { class: "name" }, path === "" ? (data.name ?? type) : path.split(".").at(-1)),
         make("span", { class: "quiet" }, type),
         make("span", { class: "size" }, `${parameters.toLocaleString("en")} · ${bytes(size)}`),
         make("i", { class: "share", style: `--share: ${((100 * size) / whole).toFixed(2)}%` }),
       ];
-      const inner = data.modules.some((other) => other.path !== path && other.path.startsWith(path === "" ? "" : `${path}.`));
-      const made = inner
-        ? make("details", path === "" ? { open: "" } : {}, make("summary", { "data-path": path }, ...row))
-        : make("div", { class: "leaf", "data-path": path }, ...row);
-      const above = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
-      (path === "" ? box : (places.get(above) ?? box)).append(made);
-      places.set(path, made);
-    }
+      if (!inner.has(path)) return make("div", { class: "leaf", "data-path": path }, ...row);
+      const made = make("details", path === "" ? { open: "" } : {}, make("summary", { "data-path": path }, ...row));
+      const fill = () => made.append(...inner.get(path).map(draw));
+      if (made.open) fill();
+      else made.addEventListener("toggle", fill, { once: true, signal });
+      return made;
+    };
+    box.append(draw(data.modules[0]));
   }, signal);
 }
 

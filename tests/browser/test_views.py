@@ -1,0 +1,91 @@
+"""The views with data of a large model, without Python: nothing blocks the page, and what was hard to see."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browser.pages import no_block
+
+LAYERS, HEADS, TOKENS = 30, 9, 96
+START = """async () => {
+    const { Model, show } = await import("/web/views/model.js");
+    for (const name of ["/web/style.css", "/web/views/views.css"]) {
+        const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: name });
+        document.head.append(link);
+        await new Promise((resolve) => (link.onload = resolve));
+    }
+    window.models = {};
+    window.draw = async (name, data) => {
+        const box = Object.assign(document.createElement("div"), { id: name, style: "width: 340px" });
+        document.body.append(box);
+        models[name] = new Model({ data });
+        await show((await import(`/web/views/${name}.js`)).default, box, models[name]);
+    };
+}"""
+
+
+@pytest.fixture
+def views(page: Page, site_server) -> Page:
+    page.goto(site_server.url)
+    page.evaluate("document.head.textContent = document.body.textContent = ''")
+    page.evaluate(START)
+    return page
+
+
+def test_views_of_large_models(views: Page):
+    attention = """([layers, heads, count]) => draw("attention", {
+        layers, heads, tokens: Array.from({ length: count }, (_, k) => `t${k}`),
+        probs: new Float32Array(layers * heads * count * count).fill(0.25),
+    })"""
+    with no_block(views):
+        views.evaluate(attention, [LAYERS, HEADS, TOKENS])
+        overview = views.locator("#attention canvas.overview")
+        # The row that is painted last, layer 0, is there in time.
+        painted = """() => {
+            const canvas = document.querySelector("#attention canvas.overview");
+            const { width, height } = canvas;
+            return canvas.getContext("2d").getImageData(width - 12, height - 30, 1, 1).data[3] === 255;
+        }"""
+        views.wait_for_function(painted)
+        overview.focus()
+        for key in ("ArrowUp", "ArrowRight", "ArrowUp"):
+            views.keyboard.press(key)
+        expect(views.locator("#attention h3")).to_have_text("Layer 2, head 1")
+        for k in range(8):  # the pointer over the pattern
+            views.locator("#attention canvas.head").hover(position={"x": 60 + 12 * k, "y": 500})
+        expect(views.locator("#attention .told")).to_contain_text("looks at")
+
+    modules = [{"path": "", "type": "Model", "parameters": 9, "bytes": 9}]
+    for layer in range(LAYERS):
+        path = f"model.layers.{layer}"
+        names = ["", *(f".attn.{k}" for k in range(6)), *(f".mlp.{k}" for k in range(6))]
+        modules += [{"path": path + name, "type": "Linear", "parameters": 7, "bytes": 4321} for name in names]
+    with no_block(views):
+        views.evaluate("modules => draw('model_map', { name: 'Model', modules })", modules)
+        rows = views.locator("#model_map [data-path]")
+        assert rows.count() == 1 + LAYERS
+        rows.nth(3).click()
+        expect(rows).to_have_count(1 + LAYERS + 12)
+        assert rows.nth(3).get_attribute("data-path") == "model.layers.2"
+
+    # What is below 0 has its own colour, also where the page around has none.
+    views.evaluate("""() => draw("heat_map", {
+        rows: ["a"], columns: ["x", "y"], values: new Float32Array([-1, 1]),
+    })""")
+    pixels = """() => {
+        const canvas = document.querySelector("#heat_map canvas");
+        const { data } = canvas.getContext("2d").getImageData(0, 3, canvas.width, 1);
+        return [canvas.width - 60, canvas.width - 5].map((x) => [...data.slice(4 * x, 4 * x + 4)]);
+    }"""
+    assert views.evaluate(pixels) == [[179, 69, 29, 255], [10, 79, 150, 255]]
+
+    # A share below 0 does not cover the name of what has it.
+    views.evaluate("""() => draw("attribution", {
+        names: ["mlp_out.27", "attn_out.3"], values: new Float32Array([-7.25, 2]), measure: "logit",
+    })""")
+    texts = views.locator("#attribution svg text")
+    expect(texts.first).to_be_visible()
+    boxes = {text.inner_html(): text.bounding_box() for text in texts.all()}
+    name, value = boxes["mlp_out.27"], boxes["-7.25"]
+    assert name
+    assert value
+    assert name["x"] + name["width"] <= value["x"]
