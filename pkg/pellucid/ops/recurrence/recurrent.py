@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import ArgumentError, ShapeError
-from ...op.arguments import boolean, describe, number
+from ...op.arguments import boolean, describe, number, wrong
 from ...op.public import function, name_overloads
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -104,7 +104,7 @@ def counting(sizes: Sequence[int], device: Any) -> Tensor | None:
 
 def _grouped(name: str, params: Sequence[Tensor], has_biases: bool, count: int, mode: str) -> list[list[Any]]:
     """The weights of each layer and direction, as those of `run_steps`."""
-    if not isinstance(params, (list, tuple)) or not all(isinstance(p, Tensor) for p in params):
+    if not isinstance(params, (list, tuple)) or not all(hasattr(p, "_meta") for p in params):
         raise ArgumentError(f"{name}: params must be a list of tensors, not {describe(params)}.")
     each = len(params) // max(count, 1)
     plain = 4 if has_biases else 2
@@ -124,8 +124,11 @@ def _grouped(name: str, params: Sequence[Tensor], has_biases: bool, count: int, 
 def _fitting(name: str, x: Tensor, states: Sequence[Tensor], groups: list[list[Any]], mode: str) -> None:
     """Refuse shapes that do not fit."""
     wanted = 2 if mode == "LSTM" else 1
-    if len(states) != wanted or not all(isinstance(s, Tensor) for s in states):
+    if len(states) != wanted or not all(hasattr(s, "_meta") for s in states):
         raise ArgumentError(f"{name}: hx must be {'a pair of tensors' if wanted == 2 else 'a tensor'}.")
+    for weight in (w for own in groups for w in (*own[:2], own[4]) if w is not None):
+        if weight.dim() != 2:
+            raise ShapeError(f"{name}: a weight has shape {tuple(weight.shape)}; it must be a matrix.")
     if x.dim() != 3 or not len(x):
         raise ShapeError(
             f"{name}: the input has shape {tuple(x.shape)}; give (time, batch, columns) with steps in it."
@@ -149,12 +152,17 @@ def _run(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """A layer over (time, batch, columns), or over packed rows of these sizes."""
     name = mode.lower()
+    if not hasattr(x, "_meta"):
+        raise wrong(f"{name}: input", "Tensor", x)
+    states: Any = hx if mode == "LSTM" else [hx]
+    if not isinstance(states, (list, tuple)):
+        raise ArgumentError(f"lstm: hx must be a pair of tensors, not {describe(hx)}.")
     for word, flag in (("has_biases", has_biases), ("train", train), ("bidirectional", bidirectional)):
         boolean(flag, f"{name}: {word}")
     directions = 2 if bidirectional else 1
     count = index(num_layers, f"{name}: num_layers") * directions
     groups = _grouped(name, params, has_biases, count, mode)
-    states, mask = hx if mode == "LSTM" else [hx], None
+    mask = None
     if sizes is not None:
         x, mask = padded(x, sizes), counting(sizes, x.device)
     _fitting(name, x, states, groups, mode)
@@ -169,13 +177,16 @@ def _operators(mode: str) -> Callable[..., Any]:
 
     def of_padded(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
         boolean(batch_first, f"{name}: batch_first")
-        x = input.transpose(0, 1) if batch_first and input.dim() > 1 else input
+        turned = batch_first and hasattr(input, "_meta") and input.dim() > 1
+        x = input.transpose(0, 1) if turned else input
         out, *last = _run(
             mode, x, None, hx, params, has_biases, num_layers, dropout, train, bidirectional
         )  # fmt: skip
         return out.transpose(0, 1) if batch_first else out, *last
 
     def of_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
+        if not isinstance(batch_sizes, Tensor) or batch_sizes.dim() != 1 or not len(batch_sizes):
+            raise wrong(f"{name}: batch_sizes", "a tensor of integers", batch_sizes)
         sizes = [int(n) for n in batch_sizes.tolist()]
         return _run(mode, data, sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
 
