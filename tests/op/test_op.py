@@ -188,7 +188,7 @@ def test_calls_are_prepared():
             assert x.grad.tolist() == [2.0 * (k + 1)] * 2
         # Of the first call of its key the inner one is another; the plan of floats was known.
         assert seen[1:] == [dt.float16] * 3
-        assert doubled_sum.op.plans[doubled_sum.op.key((x.half(), 1.0))] is prepare
+        assert doubled_sum.op.plans[doubled_sum.op.key((x.half(), 1.0))].run is prepare
     finally:
         OPS.pop("doubled_sum")
 

@@ -189,6 +189,24 @@ def test_large_weights_lie_in_row_chunks(name, small_limit):
     assert same_bits(dequantize(moved(weight, "cpu")).numpy(), values)
 
 
+def test_a_kept_product_knows_gradients_and_row_chunks(monkeypatch):
+    """Later calls of the same layouts run the plan of the first one; what that cannot do, they still do."""
+    x, bias = pellucid.rand(2, 256), pellucid.rand(83)
+    weight, values = made("q4_0", 83, 256, "webgpu")
+    wanted = x.numpy() @ values.T + bias.numpy()
+    monkeypatch.setattr("pellucid.quant.weight.largest_buffer", lambda: 8192)
+    chunked, _ = made("q4_0", 83, 256, "webgpu")
+    assert isinstance(chunked._storage, RowStorage)
+    assert chunked._meta is weight._meta
+    for w in (weight, weight, chunked, weight):
+        np.testing.assert_allclose(linear(x, w, bias).numpy(), wanted, rtol=1e-4, atol=1e-4)
+    a, b = x.clone().requires_grad_(), bias.clone().requires_grad_()
+    linear(a, weight, bias).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), np.tile(values.sum(0), (2, 1)), rtol=1e-4, atol=1e-4)
+    linear(x, weight, b).sum().backward()
+    assert b.grad.tolist() == [2] * 83
+
+
 def test_a_weight_whose_rows_fit_nowhere_is_refused(small_limit):
     with pytest.raises(ShapeError, match="16 rows of 2048 columns are over the device's limit of 8192 bytes"):
         made("q4_0", 32, 2048, "webgpu")

@@ -152,17 +152,19 @@ class KVCache:
         Raises:
             DimensionError: the cache is full.
         """
-        (_, _, time, _), (_, _, rows, _) = key.shape, self.keys[layer].shape
+        keys, values = self.keys[layer], self.values[layer]
+        (_, _, time, _), (_, _, rows, _) = key.shape, keys.shape
         end, old = self.length + time, None
-        if end > rows and time > 1:
-            old = self._seen(layer, query, key, value)
-        self.write(layer, key, value)
+        if end <= rows:
+            self._write(layer, key, value, self.length)
+        else:
+            if time > 1:
+                old = self._seen(layer, query, key, value)
+            self.write(layer, key, value)
+            end = rows
         if old is not None:
             return attend(query, *old, False, scale=scale, soft_cap=soft_cap, sinks=sinks)
-        return cached_attention(
-            query, self.keys[layer], self.values[layer], rows if end > rows else end, mask,
-            scale=scale, soft_cap=soft_cap, sinks=sinks,
-        )  # fmt: skip
+        return cached_attention(query, keys, values, end, mask, scale=scale, soft_cap=soft_cap, sinks=sinks)
 
     def shift(self, layer: int, x: Tensor) -> Tensor:
         """The state of a layer with new columns behind it: (batch, channels, columns + time).

@@ -337,11 +337,11 @@ class RotaryEmbedding(Module):
 
     def forward(self, x, position: int):
         """Queries or keys (batch, heads, time, head_dim), the first of them at ``position``."""
-        *_, time, _ = x.shape
-        end, original, is_long = position + time, self.original, False
-        if original is not None:
+        _, _, time, _ = x.shape
+        end, is_long = position + time, False
+        if self.original is not None:
             self.check_growth(position, end)
-            is_long = position == 0 and end > original
+            is_long = position == 0 and end > self.original
         cos, sin = self.tables(end, x.device, is_long)
         return rotary_embedding(x, cos, sin, position, interleaved=self._interleaved)
 

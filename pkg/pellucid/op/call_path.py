@@ -20,6 +20,19 @@ from .schema import Schema
 _TENSORS = ("tensor", "optional", "operand", "tensors")
 
 
+class Route:
+    """In the place of a plan, of calls that are given to other declarations.
+
+    Args:
+        run: function of the op's arguments.
+    """
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable):
+        self.run = run
+
+
 @dataclass
 class _Parts:
     """Pieces of text that both forms of an op are made of.
@@ -48,12 +61,12 @@ class _Parts:
 # What the text of a call works with; arguments of ops have other names.
 _NAMES = frozenset(
     (
-        "AttributeError", "KeyError", "Meta", "Tensor", "TypeError", "any", "bool", "check", "complex",
-        "default_device", "float", "int", "into", "o", "plan", "plans", "prepare", "record", "slow", "t",
+        "AttributeError", "KeyError", "Meta", "Route", "Tensor", "TypeError", "any", "bool", "check",
+        "complex", "default_device", "float", "int", "into", "o", "plan", "plans", "record", "slow", "t",
         "tuple", "type",
     )
 )  # fmt: skip
-_NUMBERED = re.compile(r"(c|k|p|s|slot|default_)\d+")
+_NUMBERED = re.compile(r"(c|k|p|s|slot|t|default_)\d+")
 
 
 def is_taken(name: str) -> bool:
@@ -114,7 +127,7 @@ def _scope(o: Schema, **more: Any) -> dict[str, Any]:
         "Tensor": Tensor,
         "default_device": get_default_device,
         "check": o.check,
-        "prepare": o.prepare,
+        "Route": Route,
         **more,
     }
 
@@ -144,7 +157,7 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         f"        return slow(o, ({parts.names},))",
     ]
     if o.prepare is not None:
-        lines.append(f"    if plan is prepare: return prepare({parts.names})")
+        lines.append(f"    if type(plan) is Route: return plan.run({parts.names})")
     if o.check is not None:
         lines.append(f"    check({parts.names})")
     if o.grad is not None and parts.nodes:

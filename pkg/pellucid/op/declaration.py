@@ -71,6 +71,7 @@ def op(
     check: Callable | None = None,
     follow: Callable | None = None,
     prepare: Callable | None = None,
+    route: Callable | None = None,
     exact: tuple[str, ...] = (),
     fits: tuple[str, ...] = (),
     out: bool = False,
@@ -113,6 +114,8 @@ def op(
         prepare: function of the arguments that calls without a plan go through first: the result in terms of
             other declarations, or of this one with other arguments; None for what the declaration itself
             takes. Which of the two it is must follow from the plan's key.
+        route: of an op with ``prepare``: function of the arguments that says what later calls of the same key
+            run in its place, or None.
         exact: numbers that must fit where the computation is in integers or float32; others wrap, or become
             infinite.
         fits: numbers that must fit where it is in integers or halves.
@@ -172,7 +175,7 @@ def op(
             outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
             saved=frozenset(saved),
             result=result, mutated=mutated, public=public or name, check=check, follow=follow,
-            prepare=prepare, exact=exact,
+            prepare=prepare, route=route, exact=exact,
             fits=fits,
         )  # fmt: skip
         if name in OPS:

@@ -3,7 +3,6 @@ together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..tensors import dtypes
@@ -22,8 +21,8 @@ def table_of_plans() -> dict:
     return made
 
 
-def keep_plan(plans: dict, key: Any, plan: Callable) -> None:
-    """Keep a plan in a table."""
+def keep_plan(plans: dict, key: Any, plan: Any) -> None:
+    """Keep a plan, or the route of a call, in a table."""
     plans[key] = plan
     _kept[0] += 1
     if _kept[0] > _most[0]:

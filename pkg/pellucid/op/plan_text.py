@@ -99,6 +99,8 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
     after = []
     # The words that numbers among the arguments give, how each is made, and of which argument.
     numbers: list[tuple[int, int, str]] = []
+    # Several launches may take one number, whose word is made once.
+    given: dict[str, str] = {}
     places = {a.name: k for k, a in enumerate(o.arguments)}
     for launch in launches:
         head, patches = plan_launch(o, launch, metas)
@@ -111,8 +113,12 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
                 usual = o.arguments[places[name]].default if name is not None and kind == "f32" else None
                 if isinstance(usual, (int, float)):  # mostly left out: its word needs no look-up
                     patch = f"{float_bits(usual)} if {name} is {constant(usual)} else {patch}"
-                lines.append(f"p{len(lines)} = {patch}")
-                patch = f"p{len(lines) - 1}"
+                elif name and kind == "low" and int in (call.args[name], type(call.args[name])):
+                    patch = f"{name} if 0 <= {name} <= 0xFFFFFFFF else {patch}"
+                if patch not in given:
+                    given[patch] = f"p{len(lines)}"
+                    lines.append(f"{given[patch]} = {patch}")
+                patch = given[patch]
             words.append(patch)
     for name, k in made.items():
         nbytes = constant(fresh[name].nbytes)
@@ -138,10 +144,14 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
     elif written:
         lines.append(f"return {written}")
     else:
-        tensors = [
-            f"Tensor(s{made[n]}, {constant(m)}, 0)" for n, m in zip(o.outputs, call.outputs, strict=True)
-        ]
-        lines.append(f"return {tensors[0]}" if o.result is None else f"return Result({', '.join(tensors)})")
+        # As `Tensor` is made, without the call of its constructor.
+        results = []
+        for n, m in zip(o.outputs, call.outputs, strict=True):
+            k = made[n]
+            lines += [f"t{k} = blank(Tensor)", f"t{k}._storage = s{k}", f"t{k}._meta = {constant(m)}"]
+            lines.append(f"t{k}._offset = 0")
+            results.append(f"t{k}")
+        lines.append(f"return {results[0]}" if o.result is None else f"return Result({', '.join(results)})")
     arguments = ", ".join(a.name for a in o.arguments)
     make = _factory(arguments, tuple(lines), len(constants))
     s = stream()

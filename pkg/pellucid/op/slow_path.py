@@ -10,6 +10,7 @@ from typing import Any
 from ..device import get_default_device, resolved
 from ..errors import ArgumentError, PellucidError
 from .arguments import named
+from .call_path import Route
 from .plan import run_followed
 from .plan_cache import keep_plan
 from .planning import Op
@@ -127,7 +128,8 @@ def call_slowly(o: Op, values: tuple) -> Any:
 
 
 def _prepared(o: Op, prepare: Callable, values: tuple) -> Any:
-    """What `prepare` makes of a call, or None. The next call of this key goes there at once."""
+    """What `prepare` makes of a call, or None. The next call of this key goes there at once, or where
+    `route` says."""
     try:
         done = prepare(*values)
     except AttributeError:
@@ -143,7 +145,8 @@ def _prepared(o: Op, prepare: Callable, values: tuple) -> Any:
     held = any(a.role == "static" and hasattr(v, "_meta") for a, v in zip(o.arguments, values, strict=True))
     if done is not None and not held and SYMBOLS.isdisjoint(map(type, values)):
         with suppress(TypeError):
-            keep_plan(o.plans, o.key(values), prepare)
+            run = None if o.route is None else o.route(*values)
+            keep_plan(o.plans, o.key(values), Route(run or prepare))
     return done
 
 

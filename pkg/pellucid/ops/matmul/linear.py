@@ -10,7 +10,7 @@ from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch
-from ...quant.rows import row_chunks
+from ...quant.rows import RowStorage, row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_linear
@@ -71,6 +71,26 @@ def _prepared(input, weight, bias):
     return out if bias is None else out + bias
 
 
+def _route(input, weight, bias):
+    """The plan itself of a product with a quantized weight, of which a step of generation has hundreds."""
+    if weight._meta.dtype.kind != "q" or type(weight._storage) is RowStorage:
+        return None
+    plan = quant_linear.op.plan_of(input, [weight], bias)
+
+    def run(input, weight, bias):
+        # A weight of the same layout may lie in several buffers.
+        if (
+            input._node is not None
+            or weight._node is not None
+            or type(weight._storage) is RowStorage
+            or (bias is not None and bias._node is not None)
+        ):
+            return _prepared(input, weight, bias)
+        return plan(input, [weight], bias)
+
+    return run
+
+
 @op(
     dtype=floats,
     shape=_shape,
@@ -84,6 +104,7 @@ def _prepared(input, weight, bias):
     strided=("weight",),
     exports="nn.functional",
     prepare=_prepared,
+    route=_route,
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]``.
