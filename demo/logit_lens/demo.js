@@ -12,7 +12,7 @@ import { make } from "../../web/views/parts.js";
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "files.py", "programs.py", "notebook.py", "estimate.py", "demo.py"];
+const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "branching.py", "files.py", "programs.py", "notebook.py", "estimate.py", "demo.py"];
 const LATER = ["tokenizers.mjs", "jinja.mjs", "d3.js", "plot.js"]; // loaded where they are needed, with a network or without
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed

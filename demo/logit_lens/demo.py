@@ -21,6 +21,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import numpy as np
+from branching import steps_of
 from helpers import Words, flat
 from instruments import modules
 from notebook import notebook
@@ -97,8 +98,14 @@ class LogitLens:
         gc.collect()
         torch.webgpu.empty_cache()
 
-    def notebook(self, title: str, source: str) -> str:
-        """What was drawn, as a notebook, for whoever finds the model at the source."""
+    async def branches(self) -> str:
+        """The program that makes the tree of tokens."""
+        steps, read = await steps_of(self.session, self.begun), list(self.session.tree)[: self.begun]
+        return self.pictures.write("branches", [n.id for n in read], steps, self.session.at.number)
+
+    async def notebook(self, title: str, source: str) -> str:
+        """The tree and what was drawn, as a notebook, for whoever finds the model at the source."""
+        await self.branches()
         return notebook(self.pictures, title, source)
 
     async def copies(self) -> list[dict[str, Any]]:

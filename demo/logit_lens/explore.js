@@ -14,10 +14,17 @@ import modelMap from "../../web/views/model_map.js";
 import { make, percent, short, visible } from "../../web/views/parts.js";
 import rankLines from "../../web/views/rank_lines.js";
 import { absolute, lastName, tabs } from "../support.js";
+import { programField, showList, showPair, written } from "./programs.js";
 
 const VIEWS = { tree: branchTree, value: heatMap, attention, patching: heatMap, attribution, ranks: rankLines, features, comparison: lensGrid, map: modelMap };
 const element = (id) => document.getElementById(id);
 const PICTURES = ["attention", "patching", "attribution", "ranks", "features", "comparison"]; // that programs draw
+// Other programs, by the panels that show them: what each shows of its data.
+const TEXTS = {
+  branches: ["tree", ({ texts }) => showList("branch-texts", texts)],
+  steering: ["steering", (data) => showPair("steered", data)],
+  feature: ["features", (data) => showPair("by-feature", data)],
+};
 const WIDE = 64; // columns of a drawn value
 
 export class Explore {
@@ -60,14 +67,14 @@ export class Explore {
     form("ranks-form", async (f) => (await this.#asked()) && this.#draw("ranks", [this.ids(), this.#best().slice(0, 3).map(([id]) => id), f.get("measure")]));
     form("step-form", (f) => this.#step(f.get("unit")));
     form("change-form", (f) => this.#ask("Changing the value…", "await demo.change(factor)", { factor: Number(f.get("factor")) }, (found) => this.#paused(found)));
-    form("steering-form", (f) => this.#steer("steered", "demo.pictures.towards(positive, negative, layer, strength)", {
+    form("steering-form", (f) => this.#steer("steering", "demo.pictures.towards(positive, negative, layer, strength)", {
       positive: f.get("positive"), negative: f.get("negative"), layer: Number(f.get("layer")), strength: Number(f.get("strength")),
     }));
     form("features-form", (f) => this.#features(f));
     form("feature-form", (f) => {
       const [name, layer] = this.#models.features.get("data").point.split(".");
       const point = `${f.get("writes") || name}.${layer}`;
-      this.#steer("by-feature", "demo.pictures.feature(point, feature, strength)", { point, feature: Number(f.get("feature")), strength: Number(f.get("strength")) });
+      this.#steer("feature", "demo.pictures.feature(point, feature, strength)", { point, feature: Number(f.get("feature")), strength: Number(f.get("strength")) });
     });
     this.#models.features.on("change:selected", () => this.#chosen(this.#models.features.get("selected")));
     form("comparison-form", (f) => this.#compare(f));
@@ -75,7 +82,13 @@ export class Explore {
     this.#chooser("other-model", element("other-file"), element("choose-other"), element("comparison-panel"));
     element("leave-other").addEventListener("click", () => this.#leave());
     element("notebook").addEventListener("click", () => this.#notebook());
-    for (const name of PICTURES) this.#code(name);
+    const again = (name) => (text) => this.#ask("Running…", "await demo.pictures.run(name, text)", { name, text }, (found) => this.#drawn(name, found));
+    for (const name of PICTURES) programField(name, name, again(name));
+    for (const [name, [panel]] of Object.entries(TEXTS)) programField(name, panel, again(name));
+    const tree = element("branches-code");
+    tree.hidden = false;
+    // It is written when it is opened, for the tree grows without it.
+    tree.addEventListener("toggle", () => tree.open && this.#ask("Writing…", "await demo.branches()", {}, (text) => written("branches", text)));
     element("strength").addEventListener("input", ({ target }) => (element("strength-value").textContent = short(target.valueAsNumber)));
     element("resume").addEventListener("click", () => this.#ask("Reading on…", "await demo.resume()", {}, (found) => this.#entered(found)));
     element("candidates").addEventListener("click", ({ target }) => {
@@ -239,14 +252,15 @@ export class Explore {
   }
 
   /** Go on from here twice: as the model does, and under the plan that Python makes of `plan`. */
-  async #steer(where, plan, settings) {
-    const [number, count] = [this.at, element("count").valueAsNumber];
+  async #steer(name, plan, settings) {
+    const [number, count, ids] = [this.at, element("count").valueAsNumber, this.ids()];
     const text = () => this.path().map(({ token }) => token).join("");
     if (!(await this.#ask("Going on without…", "await demo.branch(number, None, count)", { number, count }))) return;
     const plain = text();
     if (!(await this.#ask("Steering…", `await demo.steered(number, ${plan}, count)`, { ...settings, number, count }))) return;
-    element(where).hidden = false;
-    element(where).querySelectorAll("dd").forEach((shown, k) => (shown.textContent = [plain, text()][k]));
+    showPair({ steering: "steered", feature: "by-feature" }[name], { without: plain, steered: text() });
+    const given = [ids, ...Object.values(settings), count];
+    await this.#ask("Writing…", "demo.pictures.write(name, *given)", { name, given }, (program) => written(name, program));
   }
 
   /** Open the coder, if it is another one, and look at the text through it. */
@@ -323,32 +337,15 @@ export class Explore {
       const names = this.#other ? [model, other] : [prompt, element("other-prompt").value || prompt];
       data.sides.forEach((side, k) => (side.name = names[k]));
     }
-    this.#models[name].set("data", data);
-    const code = element(`${name}-code`);
-    code.hidden = false;
-    code.querySelector("textarea").value = text;
-    element("notebook").disabled = false;
+    if (name in TEXTS) TEXTS[name][1](data);
+    else this.#models[name].set("data", data);
+    written(name, text);
     for (const button of document.querySelectorAll(`button[data-of="${name}"]`)) button.disabled = false;
-  }
-
-  /** The Python behind a picture: to be read, changed and run again. */
-  #code(name) {
-    const text = make("textarea", { rows: "16", spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", "aria-label": `Python of ${name}` });
-    const again = make("button", { type: "button" }, "Run again");
-    const run = () => this.#ask("Running…", "await demo.pictures.run(name, text)", { name, text: text.value }, (found) => this.#drawn(name, found));
-    again.addEventListener("click", run);
-    text.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      run();
-    });
-    const hint = make("span", { class: "quiet" }, "What it leaves in ", make("code", {}, "picture"), " is drawn. ", make("kbd", {}, "Ctrl"), "+", make("kbd", {}, "Enter"), " runs it.");
-    element(`${name}-panel`).append(make("details", { id: `${name}-code`, class: "program", hidden: "" }, make("summary", {}, "The Python behind it"), text, make("div", { class: "line" }, again, hint)));
   }
 
   async #notebook() {
     const { prompt, source } = this.#host.about();
-    const content = await this.#ask("Writing…", "demo.notebook(title, source)", { title: prompt, source });
+    const content = await this.#ask("Writing…", "await demo.notebook(title, source)", { title: prompt, source });
     if (content !== null) this.#host.save("lens.ipynb", content, "application/x-ipynb+json");
   }
 

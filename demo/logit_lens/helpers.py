@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pellucid import lens
+
 
 class PairError(ValueError):
     """Two prompts or two models that cannot be compared."""
@@ -52,3 +54,17 @@ def flat(values: np.ndarray) -> np.ndarray:
 def numbered(names: list[str]) -> list[str]:
     """Labels of layers: the number behind the address."""
     return [name.split(".")[-1] for name in names]
+
+
+async def continued(model: Any, names: Words, ids: list[int], plan: lens.Plan, count: int) -> str:
+    """A text with at most so many tokens more, its last token and these read under a plan."""
+    session = lens.Session(model, ids)
+    if session.at.parent is not None:
+        session.go(session.at.parent)
+        session.plan = plan
+        await session.token_async(ids[-1])
+    session.plan = plan
+    for _ in range(count):
+        if (await session.token_async()).id in model.generation_config.stops:
+            break
+    return "".join(names(session.ids))

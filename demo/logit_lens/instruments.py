@@ -125,7 +125,7 @@ def direction(model: Any, names: Any, positive: str, negative: str, layer: int) 
     return lens.difference_of_means(model, *([ids] for ids in texts), f"resid_post.{layer}", normed=True)
 
 
-def steering(vector: Any, layer: int, strength: float) -> lens.Plan:
+def pushing(vector: Any, layer: int, strength: float) -> lens.Plan:
     """The plan that pushes a layer's states along a direction, by a share of their own length."""
     change = {"point": f"resid_post.{layer}", "method": "add", "value": vector, "strength": strength}
     return lens.Plan(steer=[{**change, "relative": True}] if strength else [])

@@ -28,7 +28,7 @@ names = Words(tokenizer)
 def tell(part):
     return True  # the page draws parts as they come
 """
-# How a cell shows what no widget draws.
+# How a cell shows what no widget draws, or not all of it.
 SHOWN = {"attribution": 'dict(zip(picture["names"], picture["values"], strict=True))\n'}
 SHOW = "picture\n"
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import helpers
 import numpy as np
+from branching import branches, feature, steering
 from comparison import comparison
 from features import features, open_coder, push
 from files import as_csv, as_npz
-from instruments import attention, attribution, direction, patching, ranks, steering
+from instruments import attention, attribution, direction, patching, pushing, ranks
 
 import pellucid as torch
 from pellucid import lens
@@ -42,6 +43,9 @@ PICTURES = {
     "attribution": Picture(attribution),
     "ranks": Picture(ranks),
     "features": Picture(features, ("model", "names", "coder"), view="features"),
+    "branches": Picture(branches, view="branch_tree"),
+    "steering": Picture(steering),
+    "feature": Picture(feature, ("model", "names", "coder")),
     "comparison": Picture(comparison, ("model", "names", "other", "other_names"), view="lens"),
 }
 
@@ -83,7 +87,7 @@ class Pictures:
         self.drawn: dict[str, dict[str, Any]] = {}
         self.texts: dict[str, str] = {}
         self.needs: dict[str, str] = {}  # what a notebook makes before a text, as it was when the text ran
-        self.opened = {"features": "", "comparison": SAME}
+        self.opened = {"features": "", "feature": "", "comparison": SAME}
         self.coder: Any = None
         self.other: Any = None  # the model beside
         self.other_words: Any = None
@@ -103,6 +107,12 @@ class Pictures:
     async def draw(self, name: str, *settings: Any) -> dict[str, Any]:
         """Compute a picture by its program; see `run`."""
         return await self.run(name, program(name, settings))
+
+    def write(self, name: str, *settings: Any) -> str:
+        """The program of what the page has shown by other means; notebooks have it, too."""
+        self.texts[name] = program(name, settings)
+        self.needs[name] = self.opened.get(name, "")
+        return self.texts[name]
 
     async def compare(self, ids: list[int], text: str) -> dict[str, Any]:
         """Draw the comparison with another text, or with the other model's look at the same one."""
@@ -129,6 +139,7 @@ class Pictures:
         self.coder = None  # two would take room
         self.coder = await open_coder(self.page.model, source, top_k)
         self.opened["features"] = CODER.format(source=address, top_k=top_k or None)
+        self.opened["feature"] = self.opened["features"]
         return self.coder.features
 
     def beside(self, model: Any, words: Any, address: str) -> None:
@@ -144,7 +155,7 @@ class Pictures:
     def towards(self, positive: str, negative: str, layer: int, strength: float) -> lens.Plan:
         """The plan that pushes along the difference of two texts."""
         vector = direction(self.page.model, self.page.words, positive, negative, layer)
-        return steering(vector, layer, strength)
+        return pushing(vector, layer, strength)
 
     def feature(self, point: str, number: int, strength: float) -> lens.Plan:
         """The plan that pushes along a feature."""

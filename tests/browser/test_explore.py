@@ -250,6 +250,14 @@ def test_steering_goes_on_under_the_plan(page, model):
     steered = [session.token().id for _ in range(COUNT)]
     said = ["".join(f"w{k}" for k in IDS + new) for new in (plain, steered)]
     expect(page.locator("#steered dd")).to_have_text(said)
+    # The Python behind it says the same, and something else when it is changed.
+    code = page.locator("#steering-code")
+    code.locator("summary").click()
+    text = code.get_by_role("textbox").input_value()
+    code.get_by_role("textbox").fill(f"{text}\npicture['without'] = 'other'\n")
+    code.get_by_role("button", name="Run again").click()
+    ready(page)
+    expect(page.locator("#steered dd")).to_have_text(["other", said[1]])
 
 
 def test_features_of_a_coder_and_steering_by_one(page, model, arrays, tmp_path):
@@ -405,6 +413,9 @@ def test_the_python_behind_a_picture_is_changed_and_runs_again(page, model):
 
 def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
     back_to(page, 4)
+    page.locator("#candidates button").nth(2).click()
+    ready(page)
+    back_to(page, 4)
     shown = {}
     for tab, name, button in (
         ("Attention", "attention", "Look at all heads"),
@@ -420,6 +431,19 @@ def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
             page.get_by_label("Other model (").fill("/small/")
         press(page, button)
         shown[name] = list(table(page, name))
+        if tab == "Features":
+            page.locator("#features-view button[data-feature]").first.click()
+            press(page, "Steer by it")
+            back_to(page, 4)
+    open_tab(page, "Steering")
+    page.get_by_label("Towards").fill("w9 w60")
+    page.get_by_label("Away from").fill("w9 w61")
+    page.locator("#steering-form").get_by_label("at layer").fill("1")
+    press(page, "Steer")
+    back_to(page, 4)
+    said = page.locator("#steered dd").all_inner_texts(), page.locator("#by-feature dd").all_inner_texts()
+    tree = page.locator("#tree-view button").all_inner_texts()
+    changed = page.locator("#tree-view button.changed").count()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export as notebook").click()
     made = json.loads(download.value.path().read_text(encoding="utf-8"))
@@ -433,6 +457,17 @@ def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
     collected = [text + ("\nkept.append(picture)" if "picture = await" in text else "") for text in cells]
     names = executed(["kept = []", *collected])
     pictures = dict(zip(titles, names["kept"], strict=True))
+    # Steered texts, and the tree with its branches and changes.
+    assert pictures["steering"]["steered"] == said[0][1]
+    assert list(pictures["feature"].values()) == said[1]
+    nodes = pictures["branches"]["nodes"]
+    assert sorted(node["token"] for node in nodes) == sorted(text.replace("·", " ") for text in tree)
+    assert sum(node["changed"] for node in nodes) == changed > 0
+    assert len(pictures["branches"]["texts"]) > 2
+    standing = lens.Session(model, IDS)
+    assert [token for token, _, _ in pictures["branches"]["next"]] == [
+        token for token, _ in standing.candidates(5)
+    ]
     for row in shown["attention"]:
         at = [int(row[name]) for name in ("layer", "head", "from", "to")]
         probs = pictures["attention"]["probs"].reshape(3, 4, len(IDS), len(IDS))
