@@ -72,3 +72,29 @@ def test_weights_alone_are_named_without_being_read(tmp_path):
     with pytest.raises(FormatError, match="is a safetensors file, which holds no tokenizer"):
         torch.AutoTokenizer.from_pretrained(source)
     assert reads == [16]
+
+
+PAGE = b"<!DOCTYPE html><html><head><title>Not found</title></head></html>"
+
+
+@pytest.mark.parametrize("name", ["a.gguf", "a.safetensors", "a.npz", "a.bin", "a.pt2", "a.onnx", "a.tflite"])
+@pytest.mark.parametrize("data", [PAGE, b"\x1f\x8b\x08\x00" + PAGE], ids=["page", "gzip"])
+def test_every_reader_names_a_file_that_is_something_else(name, data, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    words = "is a web page" if data is PAGE else "is compressed by gzip"
+    with pytest.raises(FormatError, match=rf"{name}: {words}") as raised:
+        torch.inspect(tmp_path / name)
+    assert len(str(raised.value)) < 300  # and no more than that
+    if name.endswith((".npz", ".safetensors")):
+        with pytest.raises(FormatError, match=words):
+            torch.match(tmp_path / name, {"input": np.ones(1)})
+
+
+def test_the_order_of_a_recording_is_read_with_care(tmp_path):
+    values = {"input": np.ones((1, 2), np.float32), "0": np.ones((1, 2), np.float32)}
+    for text in ("[1]", "{}", "[" * 100_000, "no json", '["0"], "points": []'):
+        safetensors.numpy.save_file(values, tmp_path / "a.safetensors", {"points": text})
+        with pytest.raises(FormatError, match="points"):
+            torch.match(tmp_path / "a.safetensors", dict(values))
+    safetensors.numpy.save_file(values, tmp_path / "a.safetensors", {"points": '["0", "gone"]'})
+    assert torch.match(tmp_path / "a.safetensors", dict(values))

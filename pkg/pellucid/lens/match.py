@@ -185,8 +185,8 @@ def compare(
         named = next((dict(s.given) for s in sides if s.given), {})
         if not named and any(s.model is not None for s in sides):
             raise WeightError(
-                "match: the reference has no entry 'input_ids' or 'input'. Record one, or give the model's "
-                "inputs."
+                "match: there are no inputs, and no reference with an entry 'input_ids' or 'input'. Give the "
+                "model's inputs, or record a reference."
             )
     for s, other in zip(sides, reversed(sides)):
         if s.model is not None:
@@ -199,7 +199,7 @@ def _compared(a: Side, b: Side, tolerance: float) -> Match:
     if not pairs:
         raise WeightError(
             f"match: no point of {a.name} is one of {b.name}: {', '.join(list(a.values)[:4])}, ... against "
-            f"{', '.join(list(b.values)[:4])}, ...."
+            f"{', '.join(list(b.values)[:4])}, .... A lone file of weights is no model: give its folder."
         )
     used = {p.a for p in pairs}, {p.b for p in pairs}
     only = [[n for n in s.values if n not in u] for s, u in zip((a, b), used)]

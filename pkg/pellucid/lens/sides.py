@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack
 from os import PathLike, fspath
@@ -19,6 +18,8 @@ from ..nn.modules.module import Module
 from ..op.arguments import describe
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
+from ..weights.document import parse_object
+from ..weights.fields import shown
 from .seen import Seen
 
 # In a recording: "call:NAME" is an argument of the model, "PATH:input" what a module got, "PATH" what it
@@ -91,24 +92,26 @@ def recorded(path: Any) -> Generator[tuple, Any, dict[str, np.ndarray]]:
     Raises:
         FormatError: it is neither.
     """
-    name = fspath(path)
-    if not name.endswith(".npz"):
-        checkpoint = yield weights, "open", (path,), {}
-        try:
-            infos = list(checkpoint.values())
-            raws = yield weights, "read", (checkpoint, infos), {}
-        finally:
-            checkpoint.close()
-        arrays = {
-            info.name: _array(checkpoint.name, info, raw) for info, raw in zip(infos, raws, strict=True)
-        }
-        order = json.loads(checkpoint.metadata.get("points", "[]"))
-        return {key: arrays[key] for key in order if key in arrays} | arrays
+    checkpoint = yield weights, "open", (path,), {}
     try:
-        with np.load(path) as file:
-            return dict(file)
-    except (OSError, ValueError, EOFError) as error:
-        raise FormatError(f"{name}: cannot be read as npz: {error}. Record it again.") from error
+        infos = list(checkpoint.values())
+        raws = yield weights, "read", (checkpoint, infos), {}
+    finally:
+        checkpoint.close()
+    arrays = {info.name: _array(checkpoint.name, info, raw) for info, raw in zip(infos, raws, strict=True)}
+    return {key: arrays[key] for key in _order(checkpoint) if key in arrays} | arrays
+
+
+def _order(checkpoint: weights.Checkpoint) -> list[str]:
+    """The names of a recording in its order, where a file that sorts them says it."""
+    text = checkpoint.metadata.get("points")
+    if text is None:
+        return []
+    where = f"{checkpoint.name}: points"
+    found = parse_object(where, b'{"points": ' + str(text).encode() + b"}", unique=True)["points"]
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise FormatError(f"{where} is {shown(found)}; a list of names was expected. Record it again.")
+    return found
 
 
 def _array(where: str, info: weights.TensorInfo, raw: np.ndarray) -> np.ndarray:

@@ -182,7 +182,8 @@ def _folder(folder: weights.Folder) -> Generator[tuple, Any, Inspection]:
     except FormatError:
         found.loads_with = ""
     s = found.sizes
-    if {"layers", "hidden", "heads"} <= s.keys() and s["heads"]:
+    has_cache = found.loads_with == "AutoModelForCausalLM"
+    if has_cache and {"layers", "hidden", "heads"} <= s.keys() and s["heads"]:
         columns = s.get("head columns", s["hidden"] // s["heads"])
         found.memory["keys and values of a position"] = (
             2 * 4 * s["layers"] * s.get("key heads", s["heads"]) * columns

@@ -15,6 +15,11 @@ _MARKS = {
 
 def describe(begin: bytes) -> str:
     """A clause about a file that begins so, such as ``"is a web page"``."""
+    return known(begin) or f"is neither GGUF nor JSON: it begins with {begin[:8]!r}"
+
+
+def known(begin: bytes) -> str:
+    """The clause about a file of a kind that is known by its beginning; empty for another."""
     if not begin:
         return "is empty"
     for mark, clause in _MARKS.items():
@@ -24,7 +29,7 @@ def describe(begin: bytes) -> str:
         return "is a safetensors file"
     if _text(begin).startswith(b"<"):
         return "is a web page (it begins with <)"
-    return f"is neither GGUF nor JSON: it begins with {begin[:8]!r}"
+    return ""
 
 
 def is_safetensors(begin: bytes) -> bool:

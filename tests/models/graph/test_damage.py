@@ -136,8 +136,8 @@ def test_what_is_wrong_is_said(path, tmp_path):
     for data, told in (
         (deflated, r"is compressed\. .*'stored'"),
         (path.read_bytes()[:-30], r"has no directory at its end"),
-        (b"GGUF" + bytes(100), r"begins with b'GGUF'; a zip archive was expected"),
-        (b"", r"begins with b''"),
+        (b"GGUF" + bytes(100), r"is a GGUF file; a zip archive was expected"),
+        (b"", r"is empty; a zip"),
         (packed({"a/b": b"1"}, tmp_path / "c.pt2").read_bytes(), r"has no entry 'archive_format'"),
         (packed(swapped, tmp_path / "d.pt2").read_bytes(), r"its byteorder is b'big'; b'little' was"),
     ):

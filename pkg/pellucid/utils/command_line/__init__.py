@@ -70,13 +70,13 @@ device_option = click.option(
 
 
 def arrays(path: str | Path | None) -> dict[str, Any]:
-    """The arrays of an npz by name; none where no file is given."""
+    """The arrays of an npz or safetensors file by name; none where no file is given."""
     if path is None:
         return {}
-    import numpy as np
+    from ...device.steps import now
+    from ...lens.sides import recorded
 
-    with np.load(path) as file:
-        return dict(file)
+    return now(recorded(path))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from ...errors import FormatError
 from ..fields import shown
+from ..kind import known
 from ..place import LONGEST_FILE, whole
 from ..source import MemorySource, Source
 
@@ -156,7 +157,10 @@ def read(source: Source, deflated: bool = False):
     """
     mark = yield source, 0, 4
     if mark != MAGIC:
-        raise FormatError(f"{source.name}: begins with {mark!r}; a zip archive was expected.")
+        raise FormatError(
+            f"{source.name}: {known(mark) or f'begins with {mark!r}'}; a zip archive was expected. Give the "
+            "address of the file itself, or download it again."
+        )
     if source.ordered:  # a server that gives no ranges: the directory is at the end
         data = yield from whole(source, LONGEST_FILE)
         source = MemorySource(data, source.name)

@@ -13,7 +13,7 @@ from ..checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, 
 from ..document import parse_object
 from ..fields import shown
 from ..header import Header
-from ..kind import BYTES, LONGEST_HEADER, describe, is_safetensors
+from ..kind import BYTES, LONGEST_HEADER, describe, is_safetensors, known
 
 LONGEST_NAME = 1 << 16
 _DEEPEST = 4  # levels of brackets in a header
@@ -64,6 +64,11 @@ def read(header: Header):
         raise FormatError(
             f"{source.name}: the file is cut short: its header has {length:,} bytes, but the file only "
             f"{source.size:,}. Download it again."
+        )
+    if 8 + length > min(header.longest, source.size) and (clause := known(begin)):
+        raise FormatError(
+            f"{source.name}: {clause}; weights were expected. Give the address of the weights themselves, or "
+            "download them again."
         )
     if 8 + length > min(header.longest, source.size):
         raise FormatError(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import FormatError
+from ....weights.kind import known
 from ....weights.place import LONGEST_FILE, whole
 from ....weights.source import MemorySource, Source
 from .schema import TABLES, UNIONS, TableField, fields
@@ -48,8 +49,8 @@ def read_flatbuffer(source: Source, mark: bytes, table: str) -> Steps:
     start = yield source, 0, 8
     if len(start) < 8 or start[4:8] != mark:
         raise FormatError(
-            f"{source.name}: begins with {bytes(start[:8])!r}, and {mark!r} was expected at byte 4. It is no "
-            "TensorFlow Lite file, or damaged."
+            f"{source.name}: {known(start[:8]) or f'begins with {bytes(start[:8])!r}'}, and {mark!r} was "
+            "expected at byte 4. It is no TensorFlow Lite file, or damaged."
         )
     if source.ordered or source.size is None or source.size <= _SMALL_FILE:
         data = yield from whole(source, LONGEST_FILE)
