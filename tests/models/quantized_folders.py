@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 
+from models.tile_packed import tiled
 from models.tiny import made, saved
 
 SIZES = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "head_dim": 32}
@@ -365,6 +366,8 @@ WAYS = {
         {"quant_method": "torchao", "group_size": 64},
         "int4_offsets",
     ),
+    "int4, tiles of torchao": (tiled, {"quant_method": "torchao", "group_size": 32}, "int4_offsets"),
+    "int4, wide tiles of torchao": (tiled, {"quant_method": "torchao", "group_size": 64}, "int4_offsets"),
     "int8, bitsandbytes": (vectors, BYTES, "int8_rows"),
     "nvfp4, modelopt": (
         nvfp4("weight", "weight_scale_2", 0.0037),

@@ -277,3 +277,21 @@ def test_parts_of_torchao_that_do_not_fit_are_refused(tmp_path, change_of, words
     _, folder = quantized(tmp_path, *WAYS["int4, torchao"][:2])
     change(folder, **change_of)
     refuse(folder, FormatError, words)
+
+
+@pytest.mark.parametrize(
+    ("change_of", "words"),
+    [
+        (
+            {"_weight_qdata": torch.zeros(16, 8, 31, 4, dtype=torch.int32)},
+            "are not tiles of a matrix 128x128",
+        ),
+        ({"_weight_qdata": torch.zeros(17, 8, 32, 4, dtype=torch.int32)}, "are not tiles of a matrix"),
+        ({"_weight_scale_and_zero": torch.ones(64, 128, 2)}, "groups of whole 32"),
+        ({"_weight_act_pre_scale": torch.full((128,), 2.0)}, "inputs have factors"),
+    ],
+)
+def test_tiles_of_torchao_that_do_not_fit_are_refused(tmp_path, change_of, words):
+    _, folder = quantized(tmp_path, *WAYS["int4, tiles of torchao"][:2])
+    change(folder, **change_of)
+    refuse(folder, FormatError, words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from .. import weights
 from ..errors import FormatError
 from ..quant.format import FORMATS, QuantFormat
-from ..quant.stored import Stored
+from ..quant.stored import WANTED, Stored
 from ..quant.weight import weight_from_planes
 from ..tensors.tensor import Tensor
 from ..weights.checkpoint import Checkpoint, TensorInfo
@@ -47,14 +47,14 @@ class StoredWeight:
 
 
 def find_stored(
-    checkpoint: Checkpoint, settings: Any, parameters: Container[str]
+    checkpoint: Checkpoint, settings: Any, parameters: Mapping[str, Tensor]
 ) -> Generator[tuple, Any, tuple[dict[str, StoredWeight], set[str]]]:
     """Steps that find the quantized weights of a checkpoint.
 
     Args:
         checkpoint: of a folder.
         settings: ``quantization_config`` of its ``config.json``, or None.
-        parameters: names of the model, which are loaded.
+        parameters: of the model, by name.
 
     Returns:
         The weights by the name that they would have as plain tensors, and the names of tensors that are no
@@ -76,6 +76,8 @@ def find_stored(
     states = yield from _states(checkpoint, matches)
     for format, stored, layer, infos in matches:
         known = {**settings, **states.get(layer, {})}
+        if (parameter := parameters.get(f"{layer}.weight")) is not None:
+            known[WANTED] = tuple(parameter.shape)
         try:
             shape = stored.shape({part: info.shape for part, info in infos.items()}, known)
         except FormatError as error:

@@ -15,6 +15,7 @@ import numpy as np
 from ..tensors.tensor import Tensor
 
 Settings = Mapping[str, Any]  # the quantization_config, which nobody has checked
+WANTED = "_shape"  # among them: the shape of the model's parameter, where it has one of the name
 Shapes = Mapping[str, tuple[int, ...]]  # of tensors, by what follows the layer's name
 
 
