@@ -106,6 +106,12 @@ async def load(key: int, source: Any, keep: bool) -> dict[str, Any]:
     }
 
 
+async def prepare() -> None:
+    """Open the device where Python cannot wait, so that the first op of a program need not."""
+    with contextlib.suppress(torch.errors.DeviceError):  # the op says so
+        await torch.webgpu.open_async()
+
+
 def release(number: int) -> None:
     """Let go of a model; where nobody else has it, its memory goes back."""
     source, _ = _numbered.pop(number, (None, None))

@@ -71,5 +71,6 @@ async function start(site, onProgress) {
   const source = await (await fetch(new URL("component.py", import.meta.url))).text();
   await python.writeFile(`${FOLDER}/pellucid_component.py`, source);
   await python.run(`import sys; sys.path.append("${FOLDER}"); import pellucid_component`);
+  if (!python.info.jspi) await python.run("await pellucid_component.prepare()");
   return python;
 }

@@ -5,6 +5,7 @@ import asyncio
 import base64
 import builtins
 import codeop
+import contextlib
 import io
 import linecache
 import os
@@ -130,11 +131,8 @@ class Console(pyodide_console.Console):
         except SystemExit:
             print("Python goes on here; press Restart Python to begin anew.", file=sys.stderr)
         except SyntaxError as error:
-            print(
-                self.formatsyntaxerror(error) if _typed(error) else self.formattraceback(error),
-                end="",
-                file=sys.stderr,
-            )
+            say = self.formatsyntaxerror if _typed(error) else self.formattraceback
+            print(say(error), end="", file=sys.stderr)
         except BaseException as error:
             if self._is_interrupted and isinstance(error, asyncio.CancelledError):
                 print("KeyboardInterrupt", file=sys.stderr)
@@ -157,7 +155,7 @@ class Console(pyodide_console.Console):
             sys.stderr.flush()
 
     def num_frames_to_keep(self, tb: types.TracebackType | None) -> int:
-        """All frames from the typed code on; all there are where showing a value failed without any."""
+        """All frames from the typed code on; all where showing a value failed without any."""
         return super().num_frames_to_keep(tb) or len(list(traceback.walk_tb(tb)))
 
     def formattraceback(self, e: BaseException) -> str:
@@ -185,13 +183,13 @@ class Console(pyodide_console.Console):
             source = "\n" * (first - 1) + "\n".join(lines[first - 1 : last]) + "\n"
             code = self._compile(source, self.filename, "single")
             if code is not None:
+                await self._open()
                 self._fit()
                 value = await self.runcode(source, code)
                 self._fit()  # it may have imported what prints
                 sys.displayhook(value)
                 _draw(value)
             _draw_figures()
-
         if timed:
             if "pellucid" in sys.modules:
                 await sys.modules["pellucid"].webgpu.synchronize_async()
@@ -222,6 +220,12 @@ class Console(pyodide_console.Console):
             self._is_fitted = True
             sys.modules["pellucid"].set_printoptions(linewidth=max(20, min(80, self._columns)))
             sys.modules["numpy"].set_printoptions(linewidth=max(20, min(75, self._columns)))
+
+    async def _open(self) -> None:
+        """Open the device where Python cannot wait, so that the first op need not."""
+        if (pellucid := sys.modules.get("pellucid")) and not can_run_sync():
+            with contextlib.suppress(pellucid.errors.DeviceError):  # the op says so
+                await pellucid.webgpu.open_async()
 
     async def versions(self) -> dict[str, str]:
         """What the banner shows; nothing is imported for it."""

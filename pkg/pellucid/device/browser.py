@@ -153,7 +153,10 @@ class BrowserHost:
             DeviceError: Python cannot wait here, or the device is gone.
         """
         try:
-            _require_waiting("a blocking read", "the same call with the suffix _async")
+            _require_waiting(
+                "a blocking read",
+                "the same call with the suffix _async; to print, print(await x.numpy_async())",
+            )
             _raise_if_cancelled()
             self._hold_arrival(ticket[0])
             if self._wait():  # long: as a task, which Ctrl-C and whoever cancels tasks can end

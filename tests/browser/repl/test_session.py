@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from browser.repl.page import BOOT, Repl
 
 from paths import SITE, TEST_SITE
-from static_server import StaticServer
+from static_server import Response, StaticServer
 
 
 def test_a_tensor_is_printed_and_read(repl):
@@ -134,3 +134,41 @@ def test_without_webgpu_the_page_says_so_and_the_cpu_works(page, site_server):
     expect(repl.notes).to_contain_text('torch.set_default_device("cpu")')
     repl.type("import pellucid as torch", 'torch.set_default_device("cpu")')
     assert repl.type("(torch.tensor([1., 2.]) + 1).tolist()") == "[2.0, 3.0]\n"
+
+
+def without_jspi(_) -> Response:
+    """The worker's script, in a browser that cannot suspend Python."""
+    script = (SITE / "web" / "python_worker.js").read_text(encoding="utf-8")
+    text = f"delete WebAssembly.Suspending; delete WebAssembly.promising;\n{script}"
+    return Response(text.encode(), "text/javascript")
+
+
+# What is typed where Python cannot be suspended, and what the answer has.
+UNSUSPENDED = [
+    ("import pellucid as torch\nx = torch.linspace(0, 1, 5)", ""),
+    ("await (x @ x).item_async()", "1.875"),
+    ("print(await x.numpy_async())", "[0.   0.25 0.5  0.75 1.  ]"),
+    ("x", "to print, print(await x.numpy_async())"),
+    ("x.sum().item()", "Await the same call with the suffix _async"),
+    ("model = torch.nn.Linear(5, 1); before = await model.bias.tolist_async()", ""),
+    ("optimizer = torch.optim.SGD(model.parameters(), 0.5); model(x).sum().backward(); optimizer.step()", ""),
+    ("round(before[0] - (await model.bias.tolist_async())[0], 4)", "0.5"),
+    ("from pellucid.models import LlamaConfig, LlamaForCausalLM", ""),
+    ("llama = LlamaForCausalLM(LlamaConfig(vocab_size=8, hidden_size=8, intermediate_size=8, "
+     "num_hidden_layers=1, num_attention_heads=1, max_position_embeddings=8))", ""),
+    ("(await llama.generate_async([1, 2], max_new_tokens=3)).shape", "Size([1, 5])"),
+    ("llama.generate([1, 2], max_new_tokens=3)", "Await the same call with the suffix _async"),
+    ("torch.AutoTokenizer.from_pretrained('/x')", "Await AutoTokenizer.from_pretrained_async"),
+    ("torch.ones(3, device='cpu').sum().item()", "3.0"),
+]  # fmt: skip
+
+
+def test_without_jspi_all_but_blocking_reads_works_and_these_say_what_to_call(browser):
+    with StaticServer(SITE, isolation=False, routes={"/web/python_worker.js": without_jspi}) as server:
+        context = browser.new_context()
+        repl = Repl(context.new_page(), server).open()
+        expect(repl.notes).to_contain_text("This browser cannot suspend Python (no JSPI)")
+        for line, words in UNSUSPENDED:
+            printed = repl.enter(line)
+            assert words in printed if words else printed.strip() == "", f"{line}\n{printed}"
+        context.close()
