@@ -128,6 +128,8 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("gradients are dense", ids, normal(7, 3), offsets, sparse=True).but(error=TypeError)
     ],
     "bilinear": [S(normal(2, 3, 4), normal(2, 3, 5), normal(2, 4, 5), normal(2)).but(**once),
+        *[S(*(below(5, *n).astype(d) for n in ((3, 4), (3, 5), (2, 4, 5)))).but(**once)
+            for d in (np.int32, np.uint8)],
         bad("do not fit", normal(3, 4), normal(3, 5), normal(2, 5, 4))],
     # PyTorch has no second derivative of it.
     "pdist": [
@@ -170,7 +172,12 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(4, 60), 1, some, normal(4, 5)), S(normal(4, 60), 1, many, normal(4, 60)),
         S(normal(4, 60), 1, some, 2.5),
         S(below(9, 4, 60), 1, many, value=7), *each(DTYPES, normal(4, 60), 1, some, normal(4, 5)),
-        S(normal(3, 4), 0, np.zeros((0, 4), np.int64), nothing(0, 4))
+        S(normal(3, 4), 0, np.zeros((0, 4), np.int64), nothing(0, 4)),
+        # Of these PyTorch has no derivative.
+        *[S(normal(4, 60), 1, some, source, reduce="multiply").but(grad=False, rtol=1e-4)
+            for source in (normal(4, 5), 2.5)],
+        S(below(9, 4, 60), 1, some, below(9, 4, 5), reduce="multiply"),
+        bad("is not known", normal(4, 60), 1, some, 1.0, reduce="mean")
     ],
     "Tensor.scatter_": [
         S(lambda t, x, i, s: x.clone().scatter_(1, i, s), normal(4, 60), some, normal(4, 5)),

@@ -143,6 +143,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1])), S(normal(3, 5), aweights=np.abs(normal(5))),
         S(normal(3, 5), fweights=np.array([1, 2, 0, 3, 1]), aweights=np.abs(normal(5))),
         S(np.arange(12).reshape(3, 4)), bad("at most two axes", batch),
+        bad("is negative", normal(3, 5), fweights=np.array([1, 2, -1, 3, 1])),
         bad("not integers", normal(3, 5), fweights=np.ones(5, np.float32)),
         bad("float", normal(3, 5), aweights=np.ones(5, np.int64))
     ],

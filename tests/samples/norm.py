@@ -124,7 +124,7 @@ SAMPLES: dict[str, list[Sample]] = {
     **channel_norms(),
     "nn.functional.local_response_norm": [
         *[S(a, n, 0.5).but(**few) for a, n in ((normal(2, 5, 3), 3), (normal(1, 4, 2, 2), 2))],
-        bad("three axes", x[0], 2)],
+        S(np.zeros((0, 1, 2), np.int64), 3), S(nothing(0, 1, 2), 3).but(**few), bad("three axes", x[0], 2)],
     "norm": [
         *[S(normal(4, 6), p, d, d == 0).but(rtol=1e-4, theirs=_norm) for p in (2, "fro", 1, 0, 3, 0.5,
             math.inf, -math.inf)

@@ -188,11 +188,12 @@ def multi_margin_loss(
         raise RangeError(f"multi_margin_loss: p must be 1 or 2, not {p}.")
     if input.dim() == 1 and tuple(target.shape) == (1,):
         input = input.unsqueeze(0)
-    rows, classes = _rows("multi_margin_loss", input, target, -1)
-    if weight is not None and tuple(weight.shape) != (rows.shape[1],):
+    count = input.shape[-1] if input.dim() else 1
+    if weight is not None and tuple(weight.shape) != (count,):
         raise ShapeError(
-            f"multi_margin_loss: weight has shape {tuple(weight.shape)}; it must have {(rows.shape[1],)}."
+            f"multi_margin_loss: weight has shape {tuple(weight.shape)}; it must have {(count,)}."
         )
+    rows, classes = _rows("multi_margin_loss", input, target, -1)
     place = classes.unsqueeze(1)
     lost = (margin - gather(rows, 1, place) + rows).clamp_min(0)
     lost = lost if p == 1 else lost.square()

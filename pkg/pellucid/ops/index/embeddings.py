@@ -215,7 +215,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     outputs, first, second = shapes[2]
     by_first = weight.permute(1, 0, 2).reshape(first, outputs * second)
     products = (input1 @ by_first).reshape(*shapes[0][:-1], outputs, second)
-    out = sum(products * input2.unsqueeze(-2), -1)
+    out = sum(products * input2.unsqueeze(-2), -1, dtype=products.dtype)
     return out if bias is None else out + bias
 
 

@@ -283,18 +283,21 @@ def scatter(
         index: integers from 0 to the axis' length - 1.
         src: a tensor at least as long as the index along every axis, same dtype; or a number.
         value: the number, by name.
-        reduce: "add" adds instead.
+        reduce: "add" adds instead, "multiply" multiplies.
 
     Raises:
         IndexError: at the next read, an index is out of range.
+        RangeError: another ``reduce``.
     """
-    if reduce is not None and text(reduce, "reduce") != "add":
-        raise RangeError(f"scatter: reduce={reduce!r} is not known. Give 'add' or nothing.")
+    if reduce is not None and text(reduce, "reduce") not in ("add", "multiply"):
+        raise RangeError(f"scatter: reduce={reduce!r} is not known. Give 'add', 'multiply' or nothing.")
     source: Any = value if src is None else src
     if src is not None and value is not None:
         raise ArgumentError("scatter: src and value are both given. Give one.")
     if not hasattr(source, "_meta"):
         source = input.new_full(index.shape, source)
+    if reduce == "multiply":
+        return input.scatter_reduce(dim, index, source, "prod")
     return within(scatter_add if reduce == "add" else scatter_lines, input, dim, index, source)
 
 

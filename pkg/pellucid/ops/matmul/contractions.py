@@ -173,6 +173,7 @@ def cov(
     Raises:
         ShapeError: more than two axes, or weights of another length.
         DTypeError: fweights are not integers, or aweights no floats.
+        RangeError: a weight is negative, which is read, and so waits for the device.
     """
     if input._meta.rank > 2:
         raise ShapeError(f"cov: takes at most two axes, not {input._meta.rank}.")
@@ -188,6 +189,8 @@ def cov(
     if aweights is not None and not aweights._meta.dtype.is_floating_point:
         raise DTypeError(f"cov: aweights are {aweights._meta.dtype}. Convert them with .float().")
     given = [weights for weights in (fweights, aweights) if weights is not None]
+    if any((weights.detach() < 0).any().item() for weights in given):
+        raise RangeError("cov: a weight is negative. Weights say how often something was seen, or how much.")
     weight = None if not given else given[0] if len(given) == 1 else given[0] * given[1]
     if weight is None:
         total, middle, norm = count, x.mean(1, True), max(count - index(correction, "cov: correction"), 0)

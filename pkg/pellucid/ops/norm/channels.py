@@ -313,6 +313,8 @@ def local_response_norm(
             f"local_response_norm: the input has shape {tuple(input.shape)}; it needs three axes or more."
         )
     size, shape = index(size, "local_response_norm: size"), input.shape
+    if not input.numel():
+        return input  # also of integers, as PyTorch does
     squares = input * input
     # Past the ends are zeros: of a window that reaches further, no more than all channels are made.
     ends = [min(n, shape[1]) for n in (size // 2, (size - 1) // 2)]
