@@ -91,7 +91,7 @@ def of_words(case: str) -> Callable[[Path, Path], Any]:
         wide = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 1, "head_dim": 256}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(quantized_folders, "SIZES", wide)
-            quantized_folders.quantized(target, *quantized_folders.CASES[case][:2])
+            quantized_folders.quantized(target, *quantized_folders.WAYS[case][:2])
         return lambda: loaded(target, "webgpu")
 
     return load
@@ -104,6 +104,7 @@ READERS = {
     "gguf q8_0": of_gguf("q8_0"),
     "gptq": of_words("gptq"),
     "awq": of_words("awq"),
+    "torchao": of_words("int4, tiles of torchao"),
     "pt2": of_export,
     "onnx": of_onnx,
     "tflite": of_tflite,

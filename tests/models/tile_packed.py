@@ -26,16 +26,14 @@ def tiled(weight, settings):
 
 
 def packed(numbers):
-    """The words of a matrix: as the kernel `matrix_to_m16n8k16_Bint4_layout` is written, a word at a time."""
+    """The words of a matrix: as the kernel `matrix_to_m16n8k16_Bint4_layout` is written, by its lanes."""
     rows, columns = numbers.shape
     found = torch.zeros(rows // 8, columns // (INNER * 16), 32, INNER // 2, dtype=torch.int64)
-    lane = torch.arange(32)
+    lane, tiles = torch.arange(32), numbers.reshape(rows // 8, 8, columns).long()
     for outer, inner in product(range(found.shape[1]), range(0, INNER, 2)):
         first = (outer * INNER + inner) * 16 + lane % 4 * 2
         places = [first + k for k in (0, 1, 8, 9, 16, 17, 24, 25)]
-        for tile in range(found.shape[0]):
-            v = [numbers[tile * 8 + lane // 4, place].long() for place in places]
-            order = (v[0], v[2], v[4], v[6], v[1], v[3], v[5], v[7])  # from the lowest bits on
-            word = sum(x << 4 * k for k, x in enumerate(order))
-            found[tile, outer, :, inner // 2] = word
+        v = [tiles[:, lane // 4, place] for place in places]
+        order = (v[0], v[2], v[4], v[6], v[1], v[3], v[5], v[7])  # from the lowest bits on
+        found[:, outer, :, inner // 2] = sum(x << 4 * k for k, x in enumerate(order))
     return (found - ((found >> 31) << 32)).int()

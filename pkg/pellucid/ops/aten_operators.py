@@ -261,9 +261,40 @@ def _upsample_cubic(input: Tensor, output_size, align_corners: bool, scale_facto
     return _resampled(input, output_size, scale_factors, "bicubic", align_corners)
 
 
-def _resampled(input: Tensor, size, scales, mode: str, align_corners: bool | None = None) -> Tensor:
+@_overload("_upsample_bilinear2d_aa.vec")
+def _upsample_smooth_linear(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
+    return _resampled(input, output_size, scale_factors, "bilinear", align_corners, True)
+
+
+@_overload("_upsample_bicubic2d_aa.vec")
+def _upsample_smooth_cubic(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
+    return _resampled(input, output_size, scale_factors, "bicubic", align_corners, True)
+
+
+@_overload("_upsample_bilinear2d_aa.default")
+def _upsample_smooth_linear_by(
+    self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
+) -> Tensor:
+    return _resampled(self, *_sized(output_size, scales_h, scales_w), "bilinear", align_corners, True)
+
+
+@_overload("_upsample_bicubic2d_aa.default")
+def _upsample_smooth_cubic_by(
+    self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
+) -> Tensor:
+    return _resampled(self, *_sized(output_size, scales_h, scales_w), "bicubic", align_corners, True)
+
+
+def _sized(size, *scales: float | None) -> tuple:
+    """Sizes or scales: of both, which belong together, scales say more."""
+    return (size, None) if None in scales else (None, scales)
+
+
+def _resampled(
+    input: Tensor, size, scales, mode: str, align_corners: bool | None = None, antialias: bool = False
+) -> Tensor:
     size, scales = (None if v is None else tuple(v) for v in (size, scales))
-    return resample.interpolate(input, size, scales, mode, align_corners)
+    return resample.interpolate(input, size, scales, mode, align_corners, antialias=antialias)
 
 
 # By ATen's number of a scaling: none, by the root of the length, by the length.
