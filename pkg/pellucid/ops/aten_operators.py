@@ -275,17 +275,19 @@ def _upsample_smooth_cubic(input: Tensor, output_size, align_corners: bool, scal
 def _upsample_smooth_linear_by(
     self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
 ) -> Tensor:
-    return _resampled(self, *_sized(output_size, scales_h, scales_w), "bilinear", align_corners, True)
+    size, scales = _sized(output_size, scales_h, scales_w)
+    return _resampled(self, size, scales, "bilinear", align_corners, True)
 
 
 @_overload("_upsample_bicubic2d_aa.default")
 def _upsample_smooth_cubic_by(
     self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
 ) -> Tensor:
-    return _resampled(self, *_sized(output_size, scales_h, scales_w), "bicubic", align_corners, True)
+    size, scales = _sized(output_size, scales_h, scales_w)
+    return _resampled(self, size, scales, "bicubic", align_corners, True)
 
 
-def _sized(size, *scales: float | None) -> tuple:
+def _sized(size, *scales: float | None) -> tuple[Any, Any]:
     """Sizes or scales: of both, which belong together, scales say more."""
     return (size, None) if None in scales else (None, scales)
 
