@@ -94,6 +94,16 @@ async def steps_of(session: lens.Session, begun: int) -> list[tuple[int, int, st
     return steps
 
 
+async def plans_of(path: list[Any]) -> list[list[Any]]:
+    """Where on a way through the tree another plan begins, with its JSON; the first token has none."""
+    plans, last = [], lens.Plan()
+    for position, node in list(enumerate(path))[1:]:
+        if node.plan is not last and (node.plan.changes or last.changes):
+            plans.append([position, await _json(node.plan)])
+        last = node.plan
+    return plans
+
+
 async def _json(plan: lens.Plan) -> str:
     """A plan as JSON, its values read without blocking."""
     groups = {

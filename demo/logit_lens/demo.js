@@ -6,6 +6,7 @@ import { Explore } from "./explore.js";
 import { Models } from "./models.js";
 import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
 import { ADVICE } from "./advice.js";
+import { experiment, plansOf, remember, sumOf, tellSum } from "./link.js";
 import { LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
 
@@ -28,7 +29,8 @@ let begun = null; // the one that is under way, until there is something of it t
 let held = []; // its columns until then
 let stopping = false;
 let model_at = ""; // the address that the model came from, for the link
-let replay = []; // ids that a link's text goes on with
+let [replay, plans] = [[], []]; // ids that a link's text goes on with, and what they are read under: [first position, JSON] each
+let copies = []; // that this browser keeps
 let silence = 0; // the timer of a load whose bytes do not come
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
@@ -146,6 +148,7 @@ const explore = new Explore({
   done: (text) => show("ready", text),
   failed(error) {
     explain(error, ADVICE);
+    if (error.type === "DeviceError") return lost();
     show("ready", "That did not work.");
   },
   about: () => ({ prompt: run.prompt, model: model.name, source: absolute(model_at) || model.name }),
@@ -201,26 +204,18 @@ async function load(source, name) {
   const chat = document.querySelector('input[value="chat"]');
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
-  showCopies("await demo.copies()");
+  showCopies("await demo.copies()").then(() => wanted.get("model") === model_at && tellSum(wanted, sumOf(copies, absolute(model_at))));
   remember(replay.length ? { model: model_at } : { model: model_at, ids: "" });
-  const later = LATER.map((name) => new URL(`../../npm/${name}`, import.meta.url).href);
-  keepForOffline([...python.info.loaded, ...later]).then((isKept) => (document.body.dataset.offline = isKept));
+  keepForOffline([...python.info.loaded, ...LATER.map((name) => new URL(`../../npm/${name}`, import.meta.url).href)]).then((isKept) => (document.body.dataset.offline = isKept));
   for (const name of ["steering", "features"]) element(`${name}-form`).elements.layer.max = model.layers - 1;
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
   if (replay.length) generate();
 }
 
-/** What a reload and Back begin with stands in the address; a link's own text and tokens go, where they are no more. */
-function remember(settings) {
-  const here = new URL(location.href);
-  for (const [name, value] of Object.entries(settings)) value ? here.searchParams.set(name, value) : here.searchParams.delete(name);
-  history.replaceState(null, "", here);
-}
-
 /** List the files that are kept in this browser. */
 async function showCopies(code, inputs = {}) {
-  const found = await python.run(code, inputs).catch(() => []); // a browser without such storage keeps none
+  const found = (copies = await python.run(code, inputs).catch(() => [])); // a browser without such storage keeps none
   element("copies").hidden = !found.length;
   element("copies-list").replaceChildren(
     ...found.map(({ url, size, sha256, kept }) => {
@@ -275,26 +270,31 @@ async function generate() {
   } catch (error) {
     if (worker !== python || !python) return;
     explain(error, ADVICE);
-    if (error.type === "DeviceError") {
-      model = null;
-      await python.run("demo.reset()");
-      return show("empty", "The model is gone.");
-    }
+    if (error.type === "DeviceError") return lost();
     finished("That did not work.");
   }
 }
 
-/** Go on from the prompt with the tokens of a link, where these are others than the model's own. */
+/** Go on from the prompt with the tokens of a link, under its plans. */
 async function follow(tokens) {
-  explore.at = run.prompt_tokens.length - 1;
-  const rest = tokens.slice(tokens.findIndex((token) => !explore.next(token)));
-  if (explore.path().length === run.prompt_tokens.length + tokens.length) return;
-  element("text").querySelector(".made").textContent = await python.run("demo.go(number)", { number: explore.at });
+  explore.at = Math.min(run.prompt_tokens.length, plans[0]?.[0] ?? Infinity) - 1;
+  element("text").querySelector(".made").textContent = "";
   retrace(explore.path());
-  for (const token of rest) await python.run("await demo.branch(number, token, 1)", { number: explore.at, token });
+  await python.run("await demo.follow(tokens, plans)", { tokens, plans: plans.splice(0) });
 }
 
-/** The model is ready again; whoever was at Stop, by keyboard, is at Generate. */
+/** The device is gone, with the model: what was read comes back once that is loaded again. */
+async function lost() {
+  if (run) {
+    replay = explore.ids().slice(run.prompt_tokens.length);
+    element("prompt").value = run.prompt;
+  }
+  model = null;
+  await python.run("demo.reset()");
+  show("empty", "The model is gone; load it again, and its text comes back.");
+}
+
+/** The model is ready; whoever was at Stop is at Generate. */
 function finished(text) {
   const isAtStop = [element("stop"), document.body].includes(document.activeElement);
   show("ready", text);
@@ -306,15 +306,6 @@ function save() {
   const made = path.slice(run.prompt_tokens.length).map(({ id, token }, k) => ({ id, token, best: path[run.prompt_tokens.length + k - 1].best }));
   const text = element("text").querySelector(".made").textContent;
   give("logit_lens.json", JSON.stringify({ ...run, new_tokens: made, text, columns: view.columns }, null, 1), "application/json");
-}
-
-/** The experiment as an address: model, prompt, the tokens that were chosen, and what is open. */
-function experiment() {
-  const there = new URL(location.pathname, location.href);
-  const chosen = explore.ids().slice(run.prompt_tokens.length);
-  const said = { model: model_at, prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: chosen.join("."), view: explore.tab };
-  for (const [name, value] of Object.entries(said)) if (value) there.searchParams.set(name, value);
-  return there.href;
 }
 
 element("model-form").addEventListener("submit", (event) => {
@@ -375,7 +366,10 @@ element("stop").addEventListener("click", () => {
 element("save").addEventListener("click", save);
 element("share").addEventListener("click", async () => {
   if (!model_at) return finished("A file of this computer has no address that others could open.");
-  const link = experiment();
+  if (document.body.dataset.state !== "ready") return;
+  const { tokens, plans } = await python.run("await demo.experiment()");
+  const said = { model: model_at, hash: sumOf(copies, absolute(model_at)), prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: tokens.join("."), view: explore.tab };
+  const link = await experiment(said, plans);
   history.replaceState(null, "", link);
   const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
   finished(copied ? "The link is copied. It opens this model, prompt and branch." : "The link stands in the address bar.");
@@ -390,10 +384,12 @@ if (!wanted.has("model")) {
 }
 if (wanted.get("mode") === "chat") document.querySelector('input[value="chat"]').checked = true;
 if (wanted.has("ids") && wanted.has("model")) replay = wanted.get("ids").split(".").map(Number).filter(Number.isInteger);
+if (replay.length) plans = await plansOf(location).catch(() => []); // a link that was cut has none
 if (wanted.has("view")) explore.open(wanted.get("view"));
 element("prompt").value = wanted.get("prompt") ?? sessionStorage.getItem(PROMPT_KEY) ?? element("prompt").value;
 element("prompt").addEventListener("input", () => {
   sessionStorage.setItem(PROMPT_KEY, element("prompt").value);
   remember({ prompt: "", ids: "" });
+  replay = []; // that was of another text
 });
 start();

@@ -21,7 +21,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import numpy as np
-from branching import steps_of
+from branching import plans_of, steps_of
 from helpers import Words, flat
 from instruments import modules
 from notebook import notebook
@@ -97,6 +97,29 @@ class LogitLens:
         self.pictures.leave()
         gc.collect()
         torch.webgpu.empty_cache()
+
+    async def experiment(self) -> dict[str, Any]:
+        """What a link holds: tokens behind the prompt up to here, and plans: [first position, JSON] each."""
+        path = self.session.at.path
+        return {"tokens": [node.id for node in path[self.begun :]], "plans": await plans_of(path)}
+
+    async def follow(self, tokens: list[int], plans: list[list[Any]]) -> None:
+        """Go on from the prompt with tokens, some of them and of the prompt's read under plans."""
+        read = [node.id for node in list(self.session.tree)[: self.begun]]
+        begins = {position: lens.Plan.from_json(text) for position, text in plans}
+        first, before = min([self.begun, *begins]), self.session.plan
+        self.session.go(first - 1)
+        text = self.tokenizer.stream(skip_special_tokens=True)
+        try:
+            for position, token in list(enumerate([*read, *tokens]))[first:]:
+                self.session.plan = begins.get(position, self.session.plan)
+                best = await self.session.candidates_async(CANDIDATES)
+                node = await self.session.token_async(token)
+                piece = text.push(token) if position >= self.begun else ""
+                self.tell(node, piece, self.words.candidates(best))
+                await self.column()
+        finally:
+            self.session.plan = before
 
     async def branches(self) -> str:
         """The program that makes the tree of tokens."""
@@ -346,6 +369,7 @@ class LogitLens:
             if node.parent is not None:
                 self.session.go(node.parent)
                 self.tell(await self.session.token_async(node.id), "", [])
+                await self.column()
             return await self.branch(self.session.at.number, None, count)
         finally:
             self.session.plan = before

@@ -6,6 +6,7 @@ import csv
 import inspect
 import io
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -518,17 +519,70 @@ def test_stop_is_heard_while_a_prompt_is_read_and_the_lens_before_it_stays(page,
     press(page, "Generate")
 
 
-def test_the_link_opens_the_experiment(page):
-    back_to(page, 5)
+def seen_of(page: Page) -> tuple[list[str], list[str], list[list[str]]]:
+    """Tokens of the path, those that were read under a plan, and the lens."""
+    path = page.locator("#tree-view button.path")
+    rows = page.locator("#grid tbody tr").evaluate_all(
+        "all => all.map(r => [...r.cells].map(c => c.innerText))"
+    )
+    return path.all_inner_texts(), page.locator("#tree-view button.path.changed").all_inner_texts(), rows
+
+
+def test_the_link_opens_the_experiment_with_its_plans(page, site):
+    back_to(page, 4)
     open_tab(page, "Steering")
+    page.get_by_label("Towards").fill("w9 w60")
+    page.get_by_label("Away from").fill("w9 w61")
+    page.locator("#steering-form").get_by_label("at layer").fill("1")
+    press(page, "Steer")
     press(page, "Copy link")
-    assert "view=steering" in page.url
-    before = tokens(page)  # of the link: what went before it is done by now
-    page.goto(page.url)
-    ready(page)
-    expect(page.locator("#tree-view button")).to_have_count(len(before))
-    assert page.locator("#tree-view button.path").evaluate_all("all => all.map(b => b.textContent)") == before
+    link = page.evaluate("location.href")
+    before = seen_of(page)
+    assert before[1] == ["w22", *before[0][len(IDS) :]]
+    assert "view=steering" in link
+    assert re.search(r"&hash=[0-9a-f]{16}&", link)
+    # Opened by somebody for whom the address has other weights by now, who is told.
+    page.goto("about:blank")
+    page.goto(re.sub(r"hash=[0-9a-f]+", "hash=0123456789abcdef", link))
+    page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
+    expect(page.locator("#notes strong")).to_have_text("The model has changed since the link was made")
+    page.wait_for_function("document.querySelectorAll('#tree-view button.changed').length > 1")
+    expect(page.locator("#status")).to_contain_text("a second", timeout=WAIT)
+    assert seen_of(page) == before
     expect(page.locator("#steering-panel")).to_be_visible()
+
+
+LOSE = """
+from pellucid.device.stream import stream
+
+stream().open().stream.device.destroy()
+await lens.run(model, [5, 17]).output.logits.numpy_async()
+"""
+
+
+def test_a_lost_device_takes_the_model_and_not_the_text(page):
+    page.get_by_role("textbox", name="Prompt", exact=True).fill(CLEAN)
+    press(page, "Generate")
+    before = seen_of(page)
+    open_tab(page, "Attention")
+    press(page, "Look at all heads")
+    code = page.locator("#attention-code")
+    code.locator("summary").click()
+    code.get_by_role("textbox").fill(LOSE)
+    code.get_by_role("button", name="Run again").click()
+    expect(page.locator("#notes strong")).to_have_text(
+        "The graphics processor stopped answering", timeout=WAIT
+    )
+    expect(page.locator("#status")).to_contain_text("load it again, and its text comes back")
+    press(page, "Load")
+    page.wait_for_function(
+        "document.querySelectorAll('#tree-view button.path').length === " + str(len(before[0])), timeout=WAIT
+    )
+    ready(page)
+    path, _, rows = seen_of(page)
+    assert path == before[0]
+    # The last token is read, too, now.
+    assert [row[:-1] for row in rows] == before[2]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
