@@ -7,7 +7,7 @@ const SHIPPING = [
   "Safari 26 or newer on macOS, iOS and iPadOS",
   "Firefox 141 or newer on Windows, 145 or newer on Macs with Apple silicon",
 ];
-const LINUX = "On Linux, Chrome may want WebGPU and Vulkan switched on under chrome://flags.";
+const LINUX = "On Linux, Chrome may want WebGPU and Vulkan switched on under chrome://flags, Firefox dom.webgpu.enabled under about:config.";
 
 /**
  * What keeps WebGPU from working on this page, or null.
