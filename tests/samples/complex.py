@@ -22,6 +22,7 @@ FUNCTIONS = (
 )  # fmt: skip
 FACTORS = {"beta": 2 - 1j, "alpha": 0.5j}
 x, rows, batch = z(3, 4), z(2, 5), z(2, 3, 4)
+definite = batch @ batch.conj().swapaxes(1, 2) + np.eye(3, dtype=np.complex64)
 
 MORE = {
     **{name: [S(W).but(**CLOSE, grad=name != "nn.functional.silu")] for name in FUNCTIONS},
@@ -57,6 +58,8 @@ MORE = {
     "index_fill": [S(x, 1, np.array([0, 2]), 1 + 2j).but(**CLOSE)],
     "full_like": [S(x, 2 - 1j).but(**CLOSE, grad=False)],
     "constant_pad_nd": [S(x, (1, 2), 3j).but(**CLOSE)],
+    **{name: [S(definite, upper=upper).but(**CLOSE, second=False) for upper in (False, True)]
+        for name in ("linalg.cholesky", "cholesky")},
     "linalg.lstsq": [S(lambda t, a, b: t.linalg.lstsq(a, b)[:2], z(5, 3), z(5, 2)).but(**CLOSE, grad=False)],
     "linalg.lu_factor": [S(z(4, 6)).but(**CLOSE), S(z(6, 4)).but(**CLOSE, grad=False)],
 }  # fmt: skip

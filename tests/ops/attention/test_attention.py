@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 import pellucid
-from ops.oracle import check, normal, plain, same
+from ops.oracle import DEVICES, check, normal, plain, same
 from pellucid.errors import DimensionError, ShapeError
 from pellucid.ops.attention.cache import cache_write, cached_attention, rotary_embedding, rotary_tables
 from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attention
@@ -139,3 +139,21 @@ def test_cache_bounds():
         cached_attention(pellucid.zeros(1, 2, 1, 4, device="cpu"), cache, cache, 9)
     with pytest.raises(ShapeError, match="only axis 2"):
         cache_write(pellucid.zeros(1, 2, 8, 4), pellucid.zeros(1, 2, 3, 5), 0)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dropped", [0.0, 1e-9])
+def test_gradients_of_halves_are_rounded_once(device, dtype, dropped):
+    """Scores of tens, as they are in large models: rounded to halves, weights would be off by a tenth."""
+    given = [torch.tensor(5 * normal(2, 16, 8)).to(getattr(torch, dtype)) for _ in range(4)]
+    exact = [x.double().requires_grad_() for x in given[:3]]
+    ours = [pellucid.tensor(x.float().numpy(), device=device).to(getattr(pellucid, dtype)) for x in given]
+    for x in ours[:3]:
+        x.requires_grad_()
+    out = pellucid.nn.functional.scaled_dot_product_attention(*ours[:3], dropout_p=dropped)
+    found = pellucid.autograd.grad(out, ours[:3], ours[3])
+    expected = torch.autograd.grad(F.scaled_dot_product_attention(*exact), exact, given[3].double())
+    for a, b in zip(found, expected, strict=True):
+        worst = abs(a.float().numpy() - b.numpy()).max() / b.abs().max().item()
+        assert worst < torch.finfo(getattr(torch, dtype)).eps

@@ -23,7 +23,8 @@ from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, merge_axes
 from ...tensors.tensor import Tensor
-from .scaled_dot_product import _scale, _types, attention_launches, numpy_attention
+from .definition import scale_of
+from .scaled_dot_product import _types, attention_launches, numpy_attention
 
 
 def _float_types(call: Call):
@@ -183,7 +184,7 @@ def _cached_shape(call: Call) -> Size:
 
 def _cached_launches(call: Call) -> list[Launch]:
     capacity = call["key_cache"].shape[2]
-    scale = _scale(call["query"].shape, call["scale"])
+    scale = scale_of(call["query"].shape, call["scale"])
     mask, sinks = (name if call[name] is not None else None for name in ("attn_mask", "sinks"))
     return attention_launches(
         call, "key_cache", "value_cache", capacity, True, True, scale, mask, "length", call["soft_cap"], sinks
@@ -193,7 +194,7 @@ def _cached_launches(call: Call) -> list[Launch]:
 def _cached_reference(query, key_cache, value_cache, length, attn_mask, scale, soft_cap, sinks):
     keys, values = key_cache[:, :, :length], value_cache[:, :, :length]
     mask = None if attn_mask is None else attn_mask[..., :length]
-    begun, scale = length - query.shape[2], _scale(query.shape, scale)
+    begun, scale = length - query.shape[2], scale_of(query.shape, scale)
     return numpy_attention(query, keys, values, mask, begun, scale, soft_cap, sinks)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import reduce
-from math import prod, sqrt
+from math import prod
 
 import numpy as np
 
@@ -19,17 +19,12 @@ from ...op.kernel.source import load
 from ...op.kernel.turns import PIECE
 from ...op.kernel.variants import is_direct
 from ...op.public import function
-from ...tensors.dtypes import bool_, float32
+from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
 from ...tensors.tensor import Tensor
-from ..elementwise.comparison import where
-from ..matmul.dense import matmul
 from ..matmul.launch import MatrixOperand, Product
-from ..norm.softmax import softmax
-from ..random.dropouts import dropout
-from ..reduce.reductions import sum
-from ..shape.creation import ones
+from .definition import by_definition, derivatives, scale_of
 
 # Rows (query times heads of a group) and columns of value that the decode kernel holds in registers, and the
 # bytes of workgroup memory that it may fill.
@@ -225,13 +220,9 @@ def _direct_launches(
     return [dots, weights, out]
 
 
-def _scale(query_shape, scale: float | None) -> float:
-    return 1.0 / sqrt(max(query_shape[-1], 1)) if scale is None else scale
-
-
 def _launches(call: Call) -> list[Launch]:
     mask = "attn_mask" if call["attn_mask"] is not None else None
-    scale = _scale(call["query"].shape, call["scale"])
+    scale = scale_of(call["query"].shape, call["scale"])
     return attention_launches(
         call, "key", "value", call["key"].shape[-2], call["is_causal"], False, scale, mask
     )
@@ -268,64 +259,14 @@ def numpy_attention(
 
 
 def _reference(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
-    return numpy_attention(query, key, value, attn_mask, 0 if is_causal else None, _scale(query.shape, scale))
-
-
-def _weights(query, key, attn_mask, is_causal, scale):
-    scores = matmul(query * scale, key.transpose(-2, -1))
-    if is_causal:
-        later = ones(*scores.shape[-2:], dtype=bool_, device=query.device).triu(1)
-        return softmax(scores.masked_fill(later, float("-inf")), -1)
-    if attn_mask is None:
-        return softmax(scores, -1)
-    if attn_mask.dtype.kind == "b":
-        # Added, as in PyTorch: NaN stays NaN also where it is hidden.
-        attn_mask = where(attn_mask, 0.0, float("-inf")).to(scores.dtype)
-    scores = scores + attn_mask
-    is_blind = (scores == float("-inf")).all(-1, keepdim=True)
-    return softmax(scores.masked_fill(is_blind, 0.0), -1).masked_fill(is_blind, 0.0)
-
-
-def _each_head(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, Tensor, Tensor]:
-    """How many query heads share a key head; keys and values for each of them."""
-    group = query.shape[-3] // key.shape[-3] if query.dim() > 2 else 1
-    if group > 1:
-        key, value = key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
-    return group, key, value
-
-
-def _attention_grad(g, query, key, value, attn_mask, is_causal, scale, out, needs):
-    """All derivatives from the weights, which are computed again: Dao 2023, algorithm 2, over whole rows."""
-    group, keys, values = _each_head(query, key, value)
-    scale = _scale(query.shape, scale)
-    weights = _weights(query, keys, attn_mask, is_causal, scale)
-
-    def of_keys(found: Tensor) -> Tensor:
-        return found if group == 1 else sum(found.unflatten(-3, (key.shape[-3], group)), -3)
-
-    found = {}
-    if "value" in needs:
-        found["value"] = of_keys(matmul(weights.transpose(-2, -1), g))
-    if needs != {"value"}:
-        scores = weights * (matmul(g, values.transpose(-2, -1)) - sum(g * out, -1, True))
-        if "attn_mask" in needs:
-            found["attn_mask"] = scores
-        if "query" in needs:
-            found["query"] = matmul(scores, keys) * scale
-        if "key" in needs:
-            found["key"] = of_keys(matmul(scores.transpose(-2, -1), query) * scale)
-    return found
+    return numpy_attention(
+        query, key, value, attn_mask, 0 if is_causal else None, scale_of(query.shape, scale)
+    )
 
 
 def _is_too_long(query: Tensor) -> bool:
     m = query._meta
     return m.device.type == "webgpu" and m.shape[-2] > 1 and stream().open().info.is_software
-
-
-def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
-    _, key, value = _each_head(query, key, value)
-    weights = _weights(query, key, attn_mask, is_causal, _scale(query.shape, scale))
-    return matmul(dropout(weights, dropout_p), value)
 
 
 @op(
@@ -334,7 +275,7 @@ def _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable
     shape=_shape,
     kernel=_launches,
     reference=_reference,
-    grad=dict.fromkeys(("query", "key", "value", "attn_mask"), _attention_grad),
+    grad=dict.fromkeys(("query", "key", "value", "attn_mask"), derivatives),
     strided=("attn_mask",),
 )
 def fused_attention(
@@ -391,5 +332,5 @@ def scaled_dot_product_attention(
             query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
     m = key._meta
     if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
-        return _composite(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+        return by_definition(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return fused_attention(query, key, value, attn_mask, 0, is_causal, scale, enable_gqa)

@@ -157,6 +157,13 @@ def _cholesky_launches(call: Call) -> list[Launch] | None:
     return steps(launch, rows, rows * rows // width + rows // width + 4)
 
 
+@composed(input=lambda g: g)
+def _turned(input: Tensor) -> Tensor:
+    """Hermitian matrices with their triangles exchanged. They are the same matrices, and so is the gradient,
+    whose diagonal PyTorch leaves complex."""
+    return input.mH
+
+
 @op(
     public="linalg.cholesky",
     dtype=typed("own", dt.int32),
@@ -186,7 +193,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
         ShapeError: matrices that are not square.
         LinAlgError: with check_errors, where info is not 0.
     """
-    L, info = cholesky_factor(input.mH if upper else input)
+    L, info = cholesky_factor(_turned(input) if upper else input)
     return checked(CholeskyEx(L.mH if upper else L, info), _NOT_DEFINITE, check_errors)
 
 
