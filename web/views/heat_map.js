@@ -32,8 +32,9 @@ function render({ model, el, signal }) {
     const left = Math.ceil(Math.max(...rows.map((row) => measure.measureText(row).width))) + 8;
     const width = Math.max(14, Math.min(56, Math.floor((room - left - 4) / columns.length)));
     const height = Math.max(9, Math.min(18, Math.floor(420 / rows.length)));
-    const slanted = columns.some((column) => measure.measureText(visible(column)).width > width - 2);
-    const bottom = slanted ? 74 : 18;
+    const longest = Math.max(...columns.map((column) => measure.measureText(visible(column).slice(0, LABEL)).width));
+    const slanted = longest > width - 2;
+    const bottom = slanted ? Math.ceil(0.87 * longest) + 14 : 18; // at 60 degrees
     place = { left, width, height };
     const context = canvasOf(canvas, left + width * columns.length + (slanted ? 8 : 0), height * rows.length + bottom);
     const [cold, heat, cool, text] = colours(box, "--cold", "--heat", "--cool", "--text");
