@@ -235,3 +235,33 @@ def test_a_device_and_a_model_are_measured(folder, monkeypatch):
         "a + a, GB/s",
         "a call, us",
     ]
+
+
+def test_wrong_files_end_with_a_sentence(folder, gguf, tmp_path):
+    """Status 2 and what to do, not a traceback."""
+    page = b"<!DOCTYPE html><html></html>"
+    for name in ("page.gguf", "page.npz", "page.pt2", "page.onnx"):
+        (tmp_path / name).write_bytes(page)
+    np.savez(tmp_path / "in.npz", input_ids=np.ones((1, 3), np.int64))
+    (tmp_path / "cut.gguf").write_bytes(gguf.read_bytes()[:-1000])
+    to = tmp_path / "out.npz"
+    for words, told in (
+        (("inspect", tmp_path / "page.gguf"), "page.gguf: is a web page"),
+        (("inspect", tmp_path / "cut.gguf"), "cut short"),
+        (("convert", tmp_path / "cut.gguf", tmp_path / "a.gguf"), "cut short"),
+        (("convert", tmp_path / "page.onnx", tmp_path / "a.npz"), "page.onnx: is a web page"),
+        (("match", gguf, tmp_path / "page.gguf", "--ids", "1,2"), "page.gguf: is a web page"),
+        (("match", gguf, gguf, "--inputs", tmp_path / "page.npz"), "page.npz: is a web page"),
+        (("match", gguf, gguf), "there are no inputs"),
+        (("record", gguf, "--ids", "1,2", "-o", to), "no model of PyTorch"),
+        (("record", tmp_path / "page.pt2", "--ids", "1,2", "-o", to), "it is no zip archive"),
+        (("record", folder, "--inputs", tmp_path / "page.npz", "-o", to), "page.npz: is a web page"),
+        (("record", folder, "--ids", "1,2", "-o", tmp_path / "a.txt"), "must end in .npz or .safetensors"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 2, (words, done.output)
+        assert "Error: " in done.output, words
+        assert told in done.output, (words, done.output)
+    assert not to.exists()
+    assert run("record", folder, "--inputs", tmp_path / "in.npz", "-o", to).exit_code == 0
+    assert run("match", gguf, to, "--tolerance", "0.1").exit_code == 0

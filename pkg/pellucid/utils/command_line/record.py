@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from typing import Any
+from zipfile import is_zipfile
 
 import click
 
@@ -48,6 +49,8 @@ def _module(name: str) -> Any:
     except ImportError:
         raise MissingError("record: PyTorch is not installed. Install it where you record.") from None
     if name.endswith(".pt2"):
+        if not is_zipfile(name):
+            raise ArgumentError(f"record: {name} is no program of torch.export: it is no zip archive.")
         return torch.export.load(name).module()
     if ":" in name:
         return _made(*name.rsplit(":", 1))
@@ -57,7 +60,13 @@ def _module(name: str) -> Any:
         raise MissingError(
             "record: transformers is not installed. Install it, or give MODULE:NAME."
         ) from None
-    config: Any = transformers.AutoConfig.from_pretrained(name)
+    try:
+        config: Any = transformers.AutoConfig.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"record: {name} is no model of PyTorch: {str(error).strip()} Give a Hugging Face folder, a "
+            ".pt2, or FILE.py:NAME of a function that makes one."
+        ) from None
     kind = getattr(transformers, (config.architectures or ["AutoModel"])[0])
     return kind.from_pretrained(name, dtype=torch.float32)
 
