@@ -91,7 +91,8 @@ def of_words(case: str) -> Callable[[Path, Path], Any]:
         wide = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 1, "head_dim": 256}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(quantized_folders, "SIZES", wide)
-            quantized_folders.quantized(target, *quantized_folders.WAYS[case][:2])
+            ways = {**quantized_folders.CASES, **quantized_folders.WAYS}
+            quantized_folders.quantized(target, *ways[case][:2])
         return lambda: loaded(target, "webgpu")
 
     return load
