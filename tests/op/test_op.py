@@ -107,11 +107,29 @@ def test_declarations_are_total():
             "shape": as_input,
             "grad": "composite",
         },
-        "names something that the op does not have": {
+        "does not have: other. Its arguments are input;": {
             "kernel": kernel,
             "reference": reference,
             "shape": as_input,
             "grad": {"other": lambda g: g},
+        },
+        "does not have: result. Its .* needs, out and": {
+            "kernel": kernel,
+            "reference": reference,
+            "shape": as_input,
+            "grad": {"input": lambda g, result: g * result},
+        },
+        "one function. It takes a dictionary": {
+            "kernel": kernel,
+            "reference": reference,
+            "shape": as_input,
+            "grad": lambda g: g + g,
+        },
+        "no function. It takes a dictionary": {
+            "kernel": kernel,
+            "reference": reference,
+            "shape": as_input,
+            "grad": {"input": {"input": lambda g: g + g}},
         },
     }.items():
         with pytest.raises(TypeError, match=f"op doubled: .*{wrong}"):

@@ -33,7 +33,10 @@ from .slow_path import call_into, call_slowly
 
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []
-
+_FORMULAS = (
+    'It takes a dictionary from arguments to formulas, such as {"input": lambda g, input: 2 * g * input}; '
+    "only rows of one tensor (unary, activation) take the formula alone."
+)
 composite = "composite"  # grad=composite: differentiate the definition
 
 
@@ -138,6 +141,8 @@ def op(
             raise TypeError(
                 f"op {name}: grad=composite needs composite=, the definition in terms of other ops"
             )
+        if callable(grad):
+            raise TypeError(f"op {name}: grad= is one function. {_FORMULAS}")
         if not function.__doc__:
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
@@ -154,18 +159,17 @@ def op(
         formulas: Any = grad
         saved: set[str] = set()
         if isinstance(grad, dict):
+            if not all(map(callable, grad.values())):
+                raise TypeError(f"op {name}: a value in grad= is no function. {_FORMULAS}")
             formulas = {k: (f, tuple(inspect.signature(f).parameters)) for k, f in grad.items()}
-            known = (
-                {a.name for a in arguments}
-                | {f"{a.name}_meta" for a in arguments}
-                | set(outputs)
-                | {"g", "grads", "needs"}
-            )
+            names = [a.name for a in arguments]
+            known = {*names, *[f"{n}_meta" for n in names], *outputs, "g", "grads", "needs"}
             for k, (_, wanted) in formulas.items():
-                if k not in {a.name for a in arguments} or not set(wanted) <= known:
+                if unknown := [n for n in (k,) if n not in names] or [n for n in wanted if n not in known]:
                     raise TypeError(
-                        f"op {name}: gradient of {k!r} with arguments {wanted} names something that the op "
-                        "does not have"
+                        f"op {name}: gradient of {k!r} names something that the op does not have: "
+                        f"{unknown[0]}. Its arguments are {', '.join(names)}; formulas may also name g, "
+                        f"grads, needs, {', '.join(outputs)} and a layout, such as {names[0]}_meta."
                     )
                 saved |= set(wanted) - {"g", "grads", "needs"}
         result = namedtuple(name, outputs) if len(outputs) > 1 else None
