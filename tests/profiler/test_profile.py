@@ -281,12 +281,12 @@ def test_the_file_for_chrome(tmp_path):
     assert product["name"] == "matmul"
     assert product["args"]["flops"] == 2 * 200**3
     assert re.fullmatch(rf"{re.escape(__file__)}:\d+", product["args"]["lines"][0])
-    # On a track nothing overlaps, and the GPU begins nothing before it was submitted.
+    # On a track nothing overlaps, and the GPU begins nothing before it was submitted, by its clock's ticks.
     for name in ("Python: ops", "GPU", "submissions and waits"):
         for a, b in zip(tracks[name], tracks[name][1:], strict=False):
             assert a["ts"] + a["dur"] <= b["ts"] + 1e-3
     submits = [e for e in tracks["submissions and waits"] if e["cat"] == "window"]
-    assert product["ts"] >= submits[0]["ts"] - 1e-3
+    assert product["ts"] >= submits[0]["ts"] - 1
     assert "clock is its own" in whole["otherData"]["clocks"]
 
 

@@ -117,7 +117,7 @@ def test_quantized_graphs_differ_by_steps_at_most(kind):
         assert found.dtype == wanted.dtype
         away = np.abs(found.astype(np.float64) - wanted)
         assert away.max() <= (0.1001 if wanted.dtype == np.float32 else 2), (k, away.max())
-        assert (away > 0).mean() <= 0.2, k
+        assert (away > 0).mean() <= 0.25, k
 
 
 def test_activations_of_hybrid_graphs_stay_floats():

@@ -152,7 +152,19 @@ def test_a_converted_model_on_webgpu_is_that_of_the_host(trained):
     host = quantized(x[:8])
     prepared = ours.prepare(deepcopy(model).to("webgpu"), ours.get_default_qconfig("int8", None))
     moved = ours.convert(_run(prepared, x[:4].to("webgpu")))
-    np.testing.assert_allclose(moved(x[:8].to("webgpu")).detach().numpy(), host.detach().numpy(), atol=1e-4)
+    # A row's largest weight lies half-way between two integers: the division of a GPU may round it otherwise.
+    rounded = 0
+    for a, b in zip(moved.state_dict().values(), quantized.state_dict().values(), strict=True):
+        if not b.dtype.is_quantized:
+            continue
+        here, there = a.dequantize().numpy(), b.dequantize().numpy()
+        step = np.abs(there).max(1, keepdims=True) / 127.5
+        away = np.abs(here - there) / step
+        assert away.max() < 1.02
+        assert (np.abs(there / step)[away > 0.5] > 126).all()
+        rounded += (away > 0.5).sum()
+    found = moved(x[:8].to("webgpu")).detach().numpy()
+    np.testing.assert_allclose(found, host.detach().numpy(), atol=1e-2 if rounded else 1e-4)
 
 
 def correlated(rows=200, columns=64):
