@@ -5,7 +5,7 @@ import { keepForOffline } from "../../web/offline.js";
 import { Explore } from "./explore.js";
 import { Models } from "./models.js";
 import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
-import { ADVICE } from "./advice.js";
+import { adviceOn, isLoss } from "./advice.js";
 import { experiment, plansOf, remember, sumOf, tellSum } from "./link.js";
 import { LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
@@ -147,8 +147,8 @@ const explore = new Explore({
   },
   done: (text) => show("ready", text),
   failed(error) {
-    explain(error, ADVICE);
-    if (error.type === "DeviceError") return lost();
+    explain(error, adviceOn(error));
+    if (isLoss(error)) return lost();
     show("ready", "That did not work.");
   },
   about: () => ({ prompt: run.prompt, model: model.name, source: absolute(model_at) || model.name }),
@@ -166,7 +166,7 @@ new Models({
   isFree: () => document.body.dataset.state === "empty",
   failed: (error) => {
     element("notes").replaceChildren();
-    explain(error, ADVICE);
+    explain(error, adviceOn(error));
   },
 });
 
@@ -192,7 +192,7 @@ async function load(source, name) {
   } catch (error) {
     if (worker !== python || !python) return; // the crash was told
     const wasCancelled = error.type === "LoadCancelled";
-    if (!wasCancelled) explain(error, ADVICE);
+    if (!wasCancelled) explain(error, adviceOn(error));
     model = before && (await python.run("demo.model is not None")) ? before : null;
     if (model === null) await python.run("demo.forget()");
     const rest = model ? ` ${model.name} is still here.` : "";
@@ -269,8 +269,8 @@ async function generate() {
     finished(`${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
   } catch (error) {
     if (worker !== python || !python) return;
-    explain(error, ADVICE);
-    if (error.type === "DeviceError") return lost();
+    explain(error, adviceOn(error));
+    if (isLoss(error)) return lost();
     finished("That did not work.");
   }
 }

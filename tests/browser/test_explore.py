@@ -410,6 +410,12 @@ def test_the_python_behind_a_picture_is_changed_and_runs_again(page, model):
     code.get_by_role("textbox").fill("picture = 3")
     code.get_by_role("button", name="Run again").click()
     expect(page.locator("#notes .said")).to_contain_text("leaves int in `picture`", timeout=WAIT)
+    code.get_by_role("textbox").fill("picture = {'probs': torch.zeros(1 << 36)}")
+    code.get_by_role("button", name="Run again").click()
+    expect(page.locator("#notes strong")).to_have_text("The graphics processor cannot do that", timeout=WAIT)
+    expect(page.locator("#notes .said")).to_contain_text("for one buffer")
+    # What was there goes on.
+    press(page, "Look at all heads")
 
 
 def test_the_notebook_computes_what_the_page_shows(page, model, arrays):
@@ -567,7 +573,7 @@ def test_a_lost_device_takes_the_model_and_not_the_text(page):
     open_tab(page, "Attention")
     press(page, "Look at all heads")
     code = page.locator("#attention-code")
-    code.locator("summary").click()
+    code.evaluate("details => details.open = true")
     code.get_by_role("textbox").fill(LOSE)
     code.get_by_role("button", name="Run again").click()
     expect(page.locator("#notes strong")).to_have_text(
@@ -612,3 +618,7 @@ def test_a_reload_brings_the_model_back_without_the_network(page, site):
     expect(page.get_by_role("textbox", name="Prompt", exact=True)).to_have_value("w5 w60")
     press(page, "Generate")
     assert tokens(page)[:2] == ["w5", "w60"]
+    page.goto("about:blank")
+    page.go_back()
+    ready(page)
+    expect(page.locator("#summary")).to_contain_text("3 layers")
