@@ -5,6 +5,7 @@ import json
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
+from transformers.integrations import metal_quantization
 
 from models.tile_packed import tiled
 from models.tiny import made, saved
@@ -14,6 +15,7 @@ GROUPS = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": False
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # of eight numbers in a word, the lowest bits first
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 64, "zero_point": True, "version": "gemm"}
 BYTES = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+METAL = {"quant_method": "metal", "bits": 4, "group_size": 64}
 COMPRESSED = {"quant_method": "compressed-tensors", "format": "int-quantized"}
 
 
@@ -259,6 +261,15 @@ def nvfp4(packed, factor_name, factor):
     return quantize
 
 
+def metal(weight, settings, dtype=torch.bfloat16):
+    """What transformers' MetalQuantize writes, and the values of its words."""
+    sizes = settings["group_size"], settings["bits"]
+    words, *groups = metal_quantization._affine_quantize_tensor(weight, *sizes)
+    scales, offsets = (t.to(dtype) for t in groups)
+    values = metal_quantization._affine_dequantize_tensor(words, scales, offsets, *sizes)
+    return {"weight": words, "scales": scales, "qbiases": offsets}, values
+
+
 def quantized(folder, quantize, settings, name="llama", dtype=torch.float32):
     """(the model of transformers with the values, the folder with the quantized weights)."""
     model = made(name, **SIZES)
@@ -300,6 +311,7 @@ CASES = {
         "fp4_groups",
     ),
     "bitnet": (ternary, {"quant_method": "bitnet", "linear_class": "autobitlinear"}, "int2_rows"),
+    "metal": (metal, METAL, "int4_affine"),
 }
 # Ways whose formats have no kernels that those above have not: their values are enough.
 WAYS = {
@@ -374,6 +386,8 @@ WAYS = {
         {"quant_method": "modelopt", "quant_algo": "NVFP4"},
         "fp4_groups",
     ),
+    "metal, 2 bits": (lambda w, s: metal(w, s, torch.float16), {**METAL, "bits": 2}, "int2_affine"),
+    "metal, 8 bits": (metal, {**METAL, "bits": 8, "group_size": 32}, "int8_affine"),
     "bitnet, divided": (ternary, {"quant_method": "bitnet"}, "int2_rows"),
 }
 

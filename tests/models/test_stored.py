@@ -111,6 +111,24 @@ def test_other_settings_are_refused(tmp_path, settings, words):
     refuse(folder, FormatError, words)
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bits": 3}, "bits 3 of quantization_config is not read for metal; 2, 4, 8 can be"),
+        ({"group_size": 48}, r"model\.layers\.0.*group_size 48 is not read; a multiple of 32 is"),
+        ({"group_size": True}, "group_size True is not read"),
+        ({"group_size": 32}, "do not belong together, with groups of 32 columns"),
+        ({"bits": 8}, r"shapes \(\d+, \d+\), .* do not belong together"),
+        ({"quant_method": "eetq"}, "'eetq' .* is not known.* Load another file of the model"),
+    ],
+)
+def test_other_settings_of_metal_are_refused(tmp_path, settings, words):
+    quantize, given, _ = CASES["metal"]
+    _, folder = quantized(tmp_path, quantize, given)
+    configure(folder, **{**given, **settings})
+    refuse(folder, FormatError, words)
+
+
 def test_groups_out_of_order_are_refused(tmp_path):
     _, folder = quantized(tmp_path, gptq, GROUPS)
     change(folder, g_idx=torch.randperm(128, dtype=torch.int32) // 32)

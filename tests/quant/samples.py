@@ -139,6 +139,22 @@ def int4_offsets(rows, columns, rng, odd):
     return [packed_bits(quants, 4), scales, offsets], values
 
 
+def affine(bits):
+    def made(rows, columns, rng, odd):
+        """With scales of binary16, whose products are exact."""
+        quants, shape = rng.integers(0, 1 << bits, (rows, columns)), (rows, columns // 32)
+        halves = (
+            _halves(shape[0] * shape[1], rng) if odd else rng.uniform(-0.01, 0.01, shape).astype(np.float16)
+        )
+        scales = halves.view(np.float16).astype(np.float32).reshape(shape)
+        offsets = rng.uniform(-0.1, 0.1, shape).astype(np.float32)
+        unit = np.arange(columns) // 32
+        values = scales[:, unit] * quants.astype(np.float32) + offsets[:, unit]
+        return [packed_bits(quants, bits), scales, offsets], values
+
+    return made
+
+
 def packed_bits(numbers, bits):
     """Numbers (rows, columns) behind one another, the lowest bits first: uint8 (rows, columns * bits / 8)."""
     every = numbers.astype(np.uint8)[..., None] >> np.arange(bits, dtype=np.uint8) & np.uint8(1)
@@ -191,14 +207,15 @@ PLANES = {
     "fp8_e5m2": fp8(5, 124),
     "int4_groups": int4_groups,
     "int4_offsets": int4_offsets,
+    **{f"int{bits}_affine": affine(bits) for bits in (2, 4, 8)},
     "codebook4": codebook4,
     "fp4_groups": fp4_groups,
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }
-# Formats that differ from int3_g_idx and fp8_e4m3 in a const or how a number is read: their products are
-# tested by way of these.
-ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2")
+# Formats that differ from int3_g_idx, fp8_e4m3 and int8_affine in a const or how a number is read: their
+# products are tested by way of these.
+ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int2_affine")
 # Those that go through every kernel of products.
 OWN_PRODUCTS = [name for name in FORMATS if name not in (OCTETS - _ONE_OF_THEM) | {*ALIKE}]
 

@@ -159,7 +159,7 @@ def _ways(name: str, method: Any, settings: Mapping[str, Any]) -> list[tuple[Qua
         methods = sorted({m for f in FORMATS.values() for s in f.stored for m in s.methods})
         raise FormatError(
             f"{name}: quant_method {shown(method)} of quantization_config is not known. "
-            f"There are {', '.join(methods)}."
+            f"There are {', '.join(methods)}. Load another file of the model, such as a GGUF."
         )
     ways = [(f, s) for f, s in known if not s.unread(settings)]
     if not ways:

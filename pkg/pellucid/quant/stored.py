@@ -39,7 +39,8 @@ class Stored:
 
     Args:
         methods: what ``quant_method`` may be.
-        tensors: the tensors of a weight, by what follows the layer's name, and the dtypes that each may have.
+        tensors: the tensors of a weight, by what follows the layer's name, and the dtypes that each may have,
+            by our names (U32 of safetensors is "uint32").
         shape: their shapes and the settings to (rows, columns) of the weight. Raises FormatError, with what
             is wrong, where the format or the settings are others than it knows.
         when: what settings must be, by key: one of these, where None is one that is not set. Of the ways of a

@@ -1,0 +1,20 @@
+// How formats read weights of BITS bits with a step and an offset: weight = d * q + m, floats d and m
+// for 32 columns
+//
+// With scales of 16 bits, such as halves, d * q is exact in f32, so a fused multiply-add rounds as two
+// steps do.
+//
+// plane 0  quants   numbers of BITS bits from 0, one behind another, the lowest bits first
+// plane 1  scales   one float per unit of 32 columns
+// plane 2  offsets  one float per unit
+// source   transformers, integrations/metal_quantization.py
+// expects  BITS, of the format; plane_word and plane_start, as quant/planes has them
+// uses     quant/bits, quant/octets
+
+fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {
+    let unit = octet >> 2u;
+    let numbers = octet_numbers(octet);
+    let scale = bitcast<f32>(plane_word(plane_start(1u) + unit));
+    let offset = bitcast<f32>(plane_word(plane_start(2u) + unit));
+    return array<vec4<f32>, 2>(scale * numbers[0] + offset, scale * numbers[1] + offset);
+}
