@@ -90,6 +90,7 @@ ARCHITECTURES = [
     "bloom",
     "opt",
     "gpt_oss",
+    "nemotron",
 ]
 
 

@@ -24,6 +24,7 @@ KINDS = {
 KEYS = {
     "head_dim": "key_length", "rms_norm_eps": "layer_norm_rms_eps", "layer_norm_eps": "layer_norm_eps",
     "layer_norm_epsilon": "layer_norm_eps", "norm_epsilon": "layer_norm_eps", "logit_scale": "logit_scale",
+    "norm_eps": "layer_norm_eps",
     "use_parallel_residual": "parallel_residual", "sliding_window": "sliding_window",
     "attn_logit_softcapping": "attn_logit_softcapping", "logits_scaling": "logit_scale",
     "final_logit_softcapping": "final_logit_softcapping", "attention_multiplier": "attention_scale",
@@ -35,6 +36,8 @@ KEYS = {
 }  # fmt: skip
 # Architectures whose converter interleaves the halves of each head of queries and keys (`permute`).
 INTERLEAVED = ("arcee", "granite", "llama", "smollm3")
+# Architectures whose norms count from one, to whose weights the converter adds it.
+FROM_ONE = ("gemma", "gemma2", "gemma3", "nemotron", "qwen35", "qwen3next")
 
 
 def gguf_names(model: Any) -> dict[str, str]:
@@ -237,8 +240,8 @@ def written(
     ``factors`` divide the frequencies of the rotary embedding.
     Formats that the package cannot quantize to get random blocks of the size of a model's weights.
     """
-    config, names = model.config, gguf_names(model)
-    writer = gguf.GGUFWriter(path, architecture(model))
+    config, names, kind = model.config, gguf_names(model), architecture(model)
+    writer = gguf.GGUFWriter(path, kind)
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(getattr(config, "max_position_embeddings", 512))
     writer.add_embedding_length(config.hidden_size)
@@ -253,8 +256,10 @@ def written(
     if config.model_type == "gptj":
         writer.add_rope_dimension_count(config.rotary_dim)
     for key, name in KEYS.items():
-        passed = config.model_type in ("mamba", "mamba2") or (
-            name == "key_length" and hasattr(config, "kv_lora_rank")
+        passed = (
+            config.model_type in ("mamba", "mamba2")
+            or (name == "key_length" and hasattr(config, "kv_lora_rank"))
+            or (key == "norm_eps" and config.model_type == "lfm2")
         )
         value = None if passed else getattr(config, key, None)
         if value is not None:
@@ -287,11 +292,9 @@ def written(
         if heads := headed(model, name):
             value = permuted(value, heads)
         value = recurrent(model, name, value)
-        kind = architecture(model)
-        from_one = kind.startswith("gemma") or kind in ("qwen35", "qwen3next")
-        if from_one and "norm" in name and "linear_attn" not in name:
-            value = value + 1  # as the converter does
-        if architecture(model) == "gpt2" and value.ndim == 2 and ".h." in name:
+        if kind in FROM_ONE and name.endswith("norm.weight") and "linear_attn" not in name:
+            value = value + 1
+        if kind == "gpt2" and value.ndim == 2 and ".h." in name:
             value = np.ascontiguousarray(value.T)
         value = joined(model, name, value)
         if value.ndim == 1 or format == "f32":

@@ -56,12 +56,8 @@ def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
 
 
 # The row of an architecture that has another name than its file.
-ROWS = {
-    "command-r": "cohere", "deepseek2": "deepseek_v2", "llama with experts": "mixtral",
-    "gpt-oss": "gpt_oss", "gptneox": "gpt_neox", "phi2": "phi",
-    "qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "qwen35": "qwen3_5", "qwen3next": "qwen3_next",
-    "starcoder": "gpt_bigcode",
-}  # fmt: skip
+ROWS = {kind: name.removesuffix("_text") for name, kind in gguf_files.KINDS.items() if kind != "llama"}
+ROWS["llama with experts"] = "mixtral"
 # How far logits are from those of the folder: where norms have the one already, it is rounded with them, and
 # four recurrent layers with experts make more of it.
 ROUNDED = {"qwen3next": 5e-5}

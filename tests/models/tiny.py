@@ -161,6 +161,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
             "norm_topk_prob": True,
         },
     ),
+    "nemotron": ("NemotronConfig", {}),
+    "nemotron_biased": ("NemotronConfig", {"head_dim": 16, "attention_bias": True, "mlp_bias": True}),
     "olmo2": ("Olmo2Config", {}),
     "opt": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "opt_projected": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 16, "do_layer_norm_before": False}),

@@ -94,6 +94,8 @@ from .mpnet import MPNetForQuestionAnswering as MPNetForQuestionAnswering
 from .mpnet import MPNetForSequenceClassification as MPNetForSequenceClassification
 from .mpnet import MPNetForTokenClassification as MPNetForTokenClassification
 from .mpnet import MPNetModel as MPNetModel
+from .nemotron import NemotronConfig as NemotronConfig
+from .nemotron import NemotronForCausalLM as NemotronForCausalLM
 from .olmo2 import Olmo2Config as Olmo2Config
 from .olmo2 import Olmo2ForCausalLM as Olmo2ForCausalLM
 from .opt import OPTConfig as OPTConfig

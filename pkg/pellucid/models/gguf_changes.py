@@ -80,7 +80,7 @@ def _upright(model: Any, change: TensorChange) -> list[TensorChange]:
 
 def _with_one(model: Any, change: TensorChange) -> list[TensorChange]:
     """Weights of norms that count from one, with the one."""
-    is_one = _of_owner(model, change, "counts_from_one")
+    is_one = change.path.endswith(".weight") and _of_owner(model, change, "counts_from_one")
     return [change._replace(values=lambda x: x + 1)] if is_one else [change]
 
 

@@ -71,7 +71,8 @@ def logit_directions(model: Any, ids: Tensor, tokens: list[int], position: int) 
 def _through(norm: Any, rows: Tensor, residual: Tensor) -> Tensor:
     """Directions behind a norm as such before it, where its scale does not change."""
     if isinstance(norm, LayerNorm):
-        rows = rows if norm.weight is None else rows * norm.weight
+        if norm.weight is not None:
+            rows = rows * (norm.weight + int(getattr(norm, "counts_from_one", False)))
         rows = rows - rows.mean(-1, keepdim=True)
         residual = residual - residual.mean(-1, keepdim=True)
     else:
