@@ -43,24 +43,29 @@ class Loaded:
 _models: dict[Any, asyncio.Future] = {}  # by their addresses
 _numbered: dict[int, tuple[Any, Loaded]] = {}  # address and model, by the number that a program has
 _running: dict[int, weights.Cancel] = {}  # calls that can be stopped
+# Whether copies are kept is a setting of the whole page, so models are loaded one after the other.
+_one_load = asyncio.Lock()
 
 
-async def _load(source: Any, told: Any = None, cancel: Any = None) -> Loaded:
+async def _load(source: Any, told: Any, cancel: Any, keep: bool | None) -> Loaded:
     await torch.webgpu.open_async()
-    tokenizer = await torch.AutoTokenizer.from_pretrained_async(source)
-    model = await torch.AutoModelForCausalLM.from_pretrained_async(source, on_progress=told, cancel=cancel)
-    return Loaded(model, tokenizer)
+    async with _one_load:
+        before = torch.settings.keep_copies
+        torch.settings.keep_copies = before if keep is None else keep
+        try:
+            tokenizer = await torch.AutoTokenizer.from_pretrained_async(source)
+            load = torch.AutoModelForCausalLM.from_pretrained_async
+            return Loaded(await load(source, on_progress=told, cancel=cancel), tokenizer)
+        finally:
+            torch.settings.keep_copies = before
 
 
-async def loaded(source: Any, told: Any = None, cancel: Any = None) -> Loaded:
+async def loaded(source: Any, told: Any = None, cancel: Any = None, keep: bool | None = None) -> Loaded:
     """A model and its tokenizer: loaded once, however many show it."""
-    if source not in _models:
-        _models[source] = asyncio.ensure_future(_load(source, told, cancel))
-    try:
-        return await asyncio.shield(_models[source])
-    except BaseException:
-        _models.pop(source, None)
-        raise
+    running = _models.get(source)
+    if running is None or (running.done() and (running.cancelled() or running.exception())):
+        running = _models[source] = asyncio.ensure_future(_load(source, told, cancel, keep))
+    return await asyncio.shield(running)
 
 
 @contextlib.contextmanager
@@ -88,11 +93,7 @@ async def load(key: int, source: Any, keep: bool) -> dict[str, Any]:
         send("pellucid-progress", told)
 
     with stoppable(key) as cancel:
-        before, torch.settings.keep_copies = torch.settings.keep_copies, keep
-        try:
-            found = await loaded(source, tell, cancel)
-        finally:
-            torch.settings.keep_copies = before
+        found = await loaded(source, tell, cancel, keep)
     _numbered[key] = source, found
     return {
         "number": key,

@@ -27,8 +27,9 @@ export function shared({ site = document.querySelector('meta[name="pellucid-site
   }
   if (!booting) {
     address = wanted;
-    booting = start(wanted, onProgress);
-    booting.catch(forget); // the next one may try again
+    const own = { onCrash: () => booting === own.python && forget() }; // another may have been started since
+    booting = own.python = start(wanted, onProgress, own);
+    booting.catch(own.onCrash); // the next one may try again
   }
   return booting;
 }
@@ -64,10 +65,10 @@ export async function end() {
   await running?.then((python) => python.terminate(), () => {});
 }
 
-async function start(site, onProgress) {
+async function start(site, onProgress, own) {
   const print = (text) => printers.forEach((printer) => printer(text));
   const onEvent = (name, value) => listeners.get(name)?.forEach((listener) => listener(value));
-  const python = await boot({ site, onProgress, onStdout: print, onStderr: print, onEvent, onCrash: forget });
+  const python = await boot({ site, onProgress, onStdout: print, onStderr: print, onEvent, onCrash: () => own.onCrash() });
   const source = await (await fetch(new URL("component.py", import.meta.url))).text();
   await python.writeFile(`${FOLDER}/pellucid_component.py`, source);
   await python.run(`import sys; sys.path.append("${FOLDER}"); import pellucid_component`);

@@ -286,12 +286,12 @@ async function follow(tokens) {
 /** The device is gone, with the model: what was read comes back once that is loaded again. */
 async function lost() {
   if (run) {
-    replay = explore.ids().slice(run.prompt_tokens.length);
+    [replay, plans] = [explore.ids().slice(run.prompt_tokens.length), []];
     element("prompt").value = run.prompt;
   }
   model = null;
   await python.run("demo.reset()");
-  show("empty", "The model is gone; load it again, and its text comes back.");
+  show("empty", "The model is gone; load it again, and its text comes back, without changes that were made to it.");
 }
 
 /** The model is ready; whoever was at Stop is at Generate. */
@@ -390,6 +390,6 @@ element("prompt").value = wanted.get("prompt") ?? sessionStorage.getItem(PROMPT_
 element("prompt").addEventListener("input", () => {
   sessionStorage.setItem(PROMPT_KEY, element("prompt").value);
   remember({ prompt: "", ids: "" });
-  replay = []; // that was of another text
+  [replay, plans] = [[], []]; // those were of another text
 });
 start();

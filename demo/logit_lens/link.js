@@ -21,7 +21,8 @@ export async function experiment(settings, plans) {
 /** The plans of the page's address: [first position, JSON of a plan] each. */
 export async function plansOf(address) {
   const given = new URLSearchParams(address.hash.slice(1)).get("plans");
-  return given ? JSON.parse(await unpacked(given)) : [];
+  const plans = given ? JSON.parse(await unpacked(given)) : [];
+  return Array.isArray(plans) ? plans : []; // else no link of ours
 }
 
 async function packed(text) {
@@ -42,7 +43,8 @@ async function through(blob, stream) {
 
 /** What tells the weights at an address from others there: the beginning of the sum of their copy, empty without one. */
 export function sumOf(copies, address) {
-  const found = copies.filter(({ url }) => url.startsWith(address)).sort((a, b) => b.size - a.size);
+  const folder = address.replace(/\/?$/, "/");
+  const found = copies.filter(({ url }) => url === address || url.startsWith(folder)).sort((a, b) => b.size - a.size);
   return found[0]?.sha256.slice(0, 16) ?? "";
 }
 

@@ -213,6 +213,20 @@ def test_windows_and_states_are_read_again_where_they_forgot(name, tmp_path):
     np.testing.assert_allclose(got, whole(model, ids, lens.Plan(steer=double)), atol=1e-4)
 
 
+def test_a_text_that_was_long_is_read_again_where_it_becomes_short(tmp_path):
+    """LongRoPE turns the keys of a text past 16 positions by other factors, also those of its beginning."""
+    factors = {"short_factor": [1.0, 1.1, 1.3, 2.0], "long_factor": [1.5, 2.5, 4.0, 9.0]}
+    scaling = {"rope_type": "longrope", "original_max_position_embeddings": 16, **factors}
+    theirs = made("phi3", rope_scaling=scaling, original_max_position_embeddings=16)
+    model, ids = loaded(saved(theirs, tmp_path), "cpu"), some_ids(1, 20)[0].tolist()
+    session = lens.Session(model, ids)
+    np.testing.assert_allclose(session.logits.numpy(), whole(model, ids), atol=1e-4)
+    for _ in range(10):
+        session.go(session.at.parent)
+    session.token(ids[0])
+    np.testing.assert_allclose(session.logits.numpy(), whole(model, session.ids), atol=1e-4)
+
+
 def test_what_cannot_be_is_refused(folder):
     model = loaded(folder, "cpu")
     session = lens.Session(model, IDS)

@@ -105,6 +105,7 @@ def cell(gates: int) -> list[Sample]:
         S(normal(2, 3), normal(2, 4), *weights(gates, 3, 4, False)).but(**plain),
         none("hx has shape", normal(2, 3), normal(3, 4), *weights(gates, 3, 4)),
         none("columns", normal(2, 5), normal(2, 4), *weights(gates, 3, 4)),
+        none("give both as many", normal(2, 3), normal(2, 4), normal(gates * 2, 3), normal(gates * 4, 4)),
     ]
 
 

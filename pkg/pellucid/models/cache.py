@@ -27,8 +27,8 @@ class KVCache:
         windows: of each layer, the positions that its attention sees, or None for all; one number at most
             beside None.
         states: of each layer, channels and columns of its state, or None where it attends.
-        switch: positions after which keys of all of them are turned otherwise, as LongRoPE does; None for
-            no such number.
+        original_positions: positions past which a text has all its keys turned otherwise, as LongRoPE does;
+            None for no such number.
         device: where.
 
     Example:
@@ -48,7 +48,7 @@ class KVCache:
         value_dim: int | None = None,
         windows: Sequence[int | None] = (),
         states: Sequence[tuple[int, int] | None] = (),
-        switch: int | None = None,
+        original_positions: int | None = None,
         device=None,
     ):
         self._sizes = batch, kv_heads, head_dim
@@ -74,7 +74,7 @@ class KVCache:
         self._written = 0
         self._is_back = False  # states were taken back, and not shifted since
         self._slot: int | None = None
-        self._switch = switch
+        self.original_positions = original_positions
 
     @property
     def batch(self) -> int:
@@ -226,10 +226,10 @@ class KVCache:
         if not 0 <= length <= self.length:
             raise DimensionError(f"KVCache: cannot crop to {length}; {self.length} positions are filled.")
         window, written = min(filter(None, self.windows), default=None), max(self._written, self.length)
-        if self._switch is not None and 0 < length <= self._switch < written:
+        if self.original_positions is not None and 0 < length <= self.original_positions < written:
             raise DimensionError(
                 f"KVCache: cannot crop to {length}; {written} positions were filled, and texts of more than "
-                f"{self._switch} have all keys turned by other factors. Run the sequence again."
+                f"{self.original_positions} have all keys turned by other factors. Run the sequence again."
             )
         if window is not None and written > window and 0 < length < written - 1:
             raise DimensionError(

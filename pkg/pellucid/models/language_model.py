@@ -93,12 +93,12 @@ class CausalLM(PretrainedModel):
             value_dim=c.value_columns,
             windows=[c.window(k) for k in range(c.num_hidden_layers)],
             states=[c.state(k) for k in range(c.num_hidden_layers)],
-            switch=self.switch,
+            original_positions=self.original_positions,
             device=self.device,
         )
 
     @property
-    def switch(self) -> int | None:
+    def original_positions(self) -> int | None:
         """Positions after which all of a text are turned otherwise, as LongRoPE does; None where none are."""
         turnings = (getattr(self.decoder, name) for name in filter(None, {*self.decoder.turnings}))
         return min((t.original for t in turnings if t.original is not None), default=None)

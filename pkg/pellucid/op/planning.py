@@ -14,6 +14,7 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
 from .arguments import NUMBERS, named, wrong
 from .call import Call
+from .call_path import Route
 from .plan import cpu_plan, meta_plan, view_plan, webgpu_plan
 from .plan_cache import keep_plan
 from .schema import Argument, Schema
@@ -27,8 +28,7 @@ class Op(Schema):
     def plan(self, values: tuple) -> Callable:
         """Plan a call: check arguments, infer outputs, prepare what runs."""
         try:
-            call = self.understand(values)
-            self.infer(call)
+            call = self.inferred(values)
             if self.view is not None:
                 return view_plan(self, call)
             if call.device.type == "cpu":
@@ -80,6 +80,12 @@ class Op(Schema):
 
         vars(run).update(vars(plan), look=look)
         return run
+
+    def inferred(self, values: tuple) -> Call:
+        """The call that the values make, checked, with its outputs."""
+        call = self.understand(values)
+        self.infer(call)
+        return call
 
     def understand(self, values: tuple) -> Call:
         """The call that the values make: metas by argument, all on one device."""
@@ -146,7 +152,7 @@ class Op(Schema):
         if plan is None:
             plan = self.plan(values)
             keep_plan(self.plans, key, plan)
-        return plan
+        return plan.run if type(plan) is Route else plan
 
     def key(self, values: tuple) -> Any:
         """The same key that the specialised function builds."""

@@ -117,6 +117,7 @@ def test_quantized_graphs_differ_by_steps_at_most(kind):
         assert found.dtype == wanted.dtype
         away = np.abs(found.astype(np.float64) - wanted)
         assert away.max() <= (0.1001 if wanted.dtype == np.float32 else 2), (k, away.max())
+        # A GPU may round a quotient that lies half-way the other way: up to an eighth more than the cpu's.
         assert (away > 0).mean() <= 0.25, k
 
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 import pellucid
 from ops.oracle import DEVICES, check, normal, plain, same
-from pellucid.errors import DimensionError, ShapeError
+from pellucid.errors import DimensionError, DTypeError, PellucidError, ShapeError
 from pellucid.ops.attention.cache import cache_write, cached_attention, rotary_embedding, rotary_tables
 from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attention
 
@@ -157,3 +157,18 @@ def test_gradients_of_halves_are_rounded_once(device, dtype, dropped):
     for a, b in zip(found, expected, strict=True):
         worst = abs(a.float().numpy() - b.numpy()).max() / b.abs().max().item()
         assert worst < torch.finfo(getattr(torch, dtype)).eps
+
+
+@pytest.mark.parametrize("dropped", [0.0, 0.1])
+def test_dropout_changes_nothing_of_what_is_refused(dropped):
+    x, attend = pellucid.ones(2, 4, 8, device="cpu"), pellucid.nn.functional.scaled_dot_product_attention
+    for key in (x.half(), x.int()):
+        with pytest.raises(DTypeError, match="scaled_dot_product_attention: "):
+            attend(key, x, x, dropout_p=dropped)
+    with pytest.raises(DTypeError, match="scaled_dot_product_attention: "):
+        attend(x.int(), x.int(), x.int(), dropout_p=dropped)
+    heads, mask = pellucid.ones(1, 4, 3, 8, device="cpu"), pellucid.zeros(3, 3, device="cpu")
+    with pytest.raises(PellucidError, match="scaled_dot_product_attention: "):
+        attend(heads, heads, heads, mask, dropped, is_causal=True)
+    with pytest.raises(ShapeError, match="scaled_dot_product_attention: "):
+        attend(heads, heads[:, :2], heads[:, :2], dropout_p=dropped)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import pellucid
+from pellucid.errors import GradientError
 from pellucid.op.plan_cache import forget_plans
 from pellucid.ops.linalg import matrices as module
 
@@ -139,3 +140,17 @@ def test_phases_of_vectors_have_no_derivative():
     a = pellucid.tensor(COMPLEX, device="cpu").requires_grad_()
     with pytest.raises(RuntimeError, match="phases of eigenvectors"):
         pellucid.linalg.svd(a)[0].real.sum().backward()
+
+
+def test_lobpcg_of_what_requires_grad():
+    A = np.random.default_rng(3).standard_normal((2, 9, 9)).astype(np.float32)
+    hermitian = (A[0] + 1j * A[1]).astype(np.complex64)
+    for matrix in (A[0] + A[0].T, hermitian + hermitian.conj().T):
+        given = pellucid.tensor(matrix, device="cpu")
+        begun = pellucid.eye(9, 3, device="cpu").to(given.dtype)
+        values, _ = pellucid.lobpcg(given.requires_grad_(), 2, X=begun, tol=1e-6)
+        np.testing.assert_allclose(values.detach().numpy(), np.linalg.eigvalsh(matrix)[:-3:-1], rtol=1e-4)
+    B = pellucid.eye(9, device="cpu").requires_grad_()
+    values, _ = pellucid.lobpcg(pellucid.tensor(A[0] + A[0].T, device="cpu"), 2, B)
+    with pytest.raises(GradientError, match="lobpcg: has no derivative with B"):
+        values.sum().backward()

@@ -32,8 +32,10 @@ class Branch:
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows stay where they are: no window overwrites them, and no layer has a state instead."""
-        return not any(self.cache.windows) and not any(self.cache.states)
+        """Whether rows stay what they are: no window overwrites them, no layer has a state instead, and keys
+        are turned alike in every text."""
+        cache = self.cache
+        return not (any(cache.windows) or any(cache.states) or cache.original_positions)
 
     def turn_back(self, count: int) -> bool:
         """Make the next row the one behind ``count`` tokens; False where the cache has forgotten these."""

@@ -110,13 +110,13 @@ def steps(
     stopped = [False] * batch
     watched = _Watch(model)
     step = step_of(model)
-    kept, switch = begun, getattr(model, "switch", None)
+    kept, original = begun, getattr(model, "original_positions", None)
     said: list[Tensor] = []
 
     def follow(chosen: Tensor) -> Tensor:
         """The logits behind ids that were chosen."""
         nonlocal kept
-        if cache.length != switch:
+        if cache.length != original:
             return step.logits(chosen.unsqueeze(1), cache)
         # All positions turn otherwise from here on: the text is run again, once.
         kept = 0
@@ -130,10 +130,10 @@ def steps(
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
             logits = ahead = None
-            if switch is not None and cache.length <= switch:
+            if original is not None and cache.length <= original:
                 said.append(chosen)
             version = modules.version, modules.looks
-            is_ahead = chosen.device.type == "webgpu" and not last and cache.length != switch
+            is_ahead = chosen.device.type == "webgpu" and not last and cache.length != original
             if is_ahead and not watched():
                 now = watched.shown()
                 watched.begin()

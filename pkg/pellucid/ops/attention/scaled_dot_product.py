@@ -332,5 +332,6 @@ def scaled_dot_product_attention(
             query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
     m = key._meta
     if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
+        fused_attention.op.inferred((query, key, value, attn_mask, 0, is_causal, scale, enable_gqa))
         return by_definition(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return fused_attention(query, key, value, attn_mask, 0, is_causal, scale, enable_gqa)

@@ -151,7 +151,7 @@ def _gradient(g, out, A, B):
     return vectors @ (along.unsqueeze(-1) * vectors.mT + turned)
 
 
-@composed(name="lobpcg", A=_gradient)
+@composed(name="lobpcg", A=_gradient, B=_gradient)
 def _eigenpairs(
     A: Tensor, k: int, B: Tensor | None, X: Tensor, iK: Tensor | None, niter: int, tol: float, largest: bool,
     tracker: Callable | None,
@@ -257,7 +257,7 @@ def lobpcg(
         raise RangeError(f"lobpcg: tol is {tol}; it must be positive.")
     if X is None:
         X = randn(*meta.shape[:-2], rows, columns, dtype=meta.dtype, device=meta.device)
-    whole = (A + A.mT) * 0.5 if A.requires_grad else A
+    whole = (A + A.mH) * 0.5 if A.requires_grad else A
     found = _eigenpairs(whole, k, B, X, iK, steps, limit, largest is None or largest, tracker)
     values, vectors = found[..., 0, :], found[..., 1:, :]
     return values.real if meta.dtype.is_complex else values, vectors

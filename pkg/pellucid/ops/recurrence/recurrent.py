@@ -129,6 +129,12 @@ def _fitting(name: str, x: Tensor, states: Sequence[Tensor], groups: list[list[A
     for weight in (w for own in groups for w in (*own[:2], own[4]) if w is not None):
         if weight.dim() != 2:
             raise ShapeError(f"{name}: a weight has shape {tuple(weight.shape)}; it must be a matrix.")
+    for w_ih, w_hh in (own[:2] for own in groups):
+        if w_ih.shape[0] != w_hh.shape[0] or w_hh.shape[0] % GATES[mode]:
+            raise ShapeError(
+                f"{name}: weights have {w_ih.shape[0]} and {w_hh.shape[0]} rows; give both as many, "
+                f"{GATES[mode]} times the columns of the state."
+            )
     if x.dim() != 3 or not len(x):
         raise ShapeError(
             f"{name}: the input has shape {tuple(x.shape)}; give (time, batch, columns) with steps in it."
