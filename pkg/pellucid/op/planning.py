@@ -148,7 +148,7 @@ class Op(Schema):
         """The plan of a call without gradients, for code that runs ops outside the graph."""
         values = (*values, *[a.default for a in self.arguments[len(values) :]])
         key = self.key(values)
-        plan = self.plans.get(key)
+        plan: Any = self.plans.get(key)
         if plan is None:
             plan = self.plan(values)
             keep_plan(self.plans, key, plan)
