@@ -7,7 +7,7 @@ from samples.sample import S, Sample, bad, below, normal, nothing, uniform
 x, y, classes = normal(6, 5), normal(6, 5), below(5, 6)
 chances, weight = uniform(0.05, 0.95, 6, 5), uniform(0.2, 2, 5)
 logs = np.log(chances / chances.sum(1, keepdims=True))
-ignored = np.where(np.arange(6) == 2, -100, classes)
+ignored = np.where(np.arange(6) == 2, -100, classes).astype(np.int64)
 REDUCTIONS = ("mean", "sum", "none")
 signs, spread = np.where(normal(6, 5) > 0, 1, -1).astype(np.float32), uniform(0.3, 2, 6, 5)
 labels = np.array(
@@ -18,7 +18,8 @@ labels = np.array(
         [-1, 0, 1, 2, 3],
         [2, 0, 4, -1, 1],
         [3, -1, 3, -1, 0],
-    ]
+    ],
+    np.int64,
 )
 EDGES = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, -1.0, 0.5], np.float32)
 
@@ -115,8 +116,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "nn.functional.multi_margin_loss": [
         # PyTorch has no second derivatives of it, nor of the next.
         *[s.but(second=False) for s in (*[S(x, classes, reduction=how) for how in REDUCTIONS],
-            S(x, classes, 2, 0.5), S(x[0], np.array(3)), S(x[0, 0], np.array(0)),
-            S(x[0], np.array([3]), reduction="none"),
+            S(x, classes, 2, 0.5), S(x[0], np.array(3, np.int64)), S(x[0, 0], np.array(0, np.int64)),
+            S(x[0], np.array([3], np.int64), reduction="none"),
             weighted("multi_margin_loss", x, classes, weight))],
         bad("p must be 1 or 2", x, classes, 3), bad("not int64", x, classes.astype(np.int32)),
         bad("weight has shape", x, classes, weight=weight[:2]),

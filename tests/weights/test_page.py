@@ -166,7 +166,7 @@ def test_a_server_without_range_is_one_download(said, server, model):
         ("/refused.safetensors", "SourceError", "access refused (status 403)"),
         ("/cut.safetensors", "SourceError", "after 4 attempts"),
         ("/changed.safetensors", "SourceError", "the file changed while it was being read"),
-        ("/html.safetensors", "FormatError", "of another format"),
+        ("/html.safetensors", "FormatError", "is a web page"),
     ],
 )
 def test_errors_are_those_of_the_desktop(said, server, path, error, text):
