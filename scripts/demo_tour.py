@@ -10,12 +10,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 import chromium
 
-SCREENS = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+SCREENS: dict[str, ViewportSize] = {
+    "desktop": {"width": 1440, "height": 900},
+    "phone": {"width": 390, "height": 844},
+}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 WAIT = 300_000  # milliseconds; a software adapter is slow
 # What is pressed in each tab before it is looked at.
 TABS = {
@@ -57,12 +62,12 @@ class Tour:
 
     def picture(self, name: str) -> None:
         for screen, size in SCREENS.items():
-            for scheme in ("light", "dark"):
-                self.page.set_viewport_size(size)  # type: ignore[arg-type]
-                self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            for scheme in SCHEMES:
+                self.page.set_viewport_size(size)
+                self.page.emulate_media(color_scheme=scheme)
                 self.page.wait_for_timeout(300)
                 self.page.screenshot(path=self.out / f"{name}-{screen}-{scheme}.png", full_page=True)
-        self.page.set_viewport_size(SCREENS["desktop"])  # type: ignore[arg-type]
+        self.page.set_viewport_size(SCREENS["desktop"])
 
     def run(self, url: str) -> None:
         page = self.page
@@ -101,7 +106,7 @@ def main() -> int:
         browser = playwright.chromium.launch(
             executable_path=chromium.find(), args=[*flags, *chromium.SOFTWARE_ADAPTER]
         )
-        page = browser.new_page(viewport=SCREENS["desktop"])  # type: ignore[arg-type]
+        page = browser.new_page(viewport=SCREENS["desktop"])
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         tour = Tour(page, options.out)
