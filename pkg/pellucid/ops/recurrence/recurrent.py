@@ -323,6 +323,9 @@ def gru_cell(
     """One step of `gru`: the next state, from one of shape (batch, hidden); weights as those of `lstm_cell`,
     of three gates.
 
+    Raises:
+        ShapeError: shapes do not fit.
+
     Source: https://pytorch.org/docs/stable/generated/torch.nn.GRUCell.html
     """
     return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)
@@ -339,6 +342,9 @@ def rnn_tanh_cell(
 ) -> Tensor:
     """One step of `rnn_tanh`: ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
 
+    Raises:
+        ShapeError: shapes do not fit.
+
     Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
     """
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)
@@ -354,6 +360,9 @@ def rnn_relu_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """One step of `rnn_relu`: ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
+
+    Raises:
+        ShapeError: shapes do not fit.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
     """
