@@ -139,18 +139,20 @@ def int4_offsets(rows, columns, rng, odd):
     return [packed_bits(quants, 4), scales, offsets], values
 
 
-def affine(bits):
+def affine(bits, group=32):
     def made(rows, columns, rng, odd):
         """With scales of binary16, whose products are exact."""
-        quants, shape = rng.integers(0, 1 << bits, (rows, columns)), (rows, columns // 32)
+        quants = rng.integers(0, 1 << bits, (rows, columns))
+        shape = rows, columns // 32 if group else 1
         halves = (
             _halves(shape[0] * shape[1], rng) if odd else rng.uniform(-0.01, 0.01, shape).astype(np.float16)
         )
         scales = halves.view(np.float16).astype(np.float32).reshape(shape)
         offsets = rng.uniform(-0.1, 0.1, shape).astype(np.float32)
-        unit = np.arange(columns) // 32
+        unit = np.arange(columns) // (group or columns)
         values = scales[:, unit] * quants.astype(np.float32) + offsets[:, unit]
-        return [packed_bits(quants, bits), scales, offsets], values
+        padded = np.pad(quants, ((0, 0), (0, -columns % 32)), constant_values=1)
+        return [packed_bits(padded, bits), scales, offsets], values
 
     return made
 
@@ -195,6 +197,13 @@ def fp4_groups(rows, columns, rng, odd):
     return [packed_bits(quants, 4), scales, factor], values
 
 
+def fp4_rows(rows, columns, rng, odd):
+    quants, scales = rng.integers(0, 16, (rows, columns)), _scales((rows, 1), rng, odd)
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+    padded = np.pad(quants, ((0, 0), (0, -columns % 32)), constant_values=7)
+    return [packed_bits(padded, 4), scales], scales * np.concatenate([numbers, 0 - numbers])[quants]
+
+
 def int2_rows(rows, columns, rng, odd):
     quants, scales = rng.integers(0, 3, (rows, columns)), _scales((rows, 1), rng, odd)
     return [packed_bits(quants, 2), scales], scales * (quants - 1).astype(np.float32)
@@ -207,15 +216,20 @@ PLANES = {
     "fp8_e5m2": fp8(5, 124),
     "int4_groups": int4_groups,
     "int4_offsets": int4_offsets,
-    **{f"int{bits}_affine": affine(bits) for bits in (2, 4, 8)},
+    **{f"int{bits}_affine": affine(bits) for bits in (1, 2, 4, 8)},
+    **{f"int{bits}_affine_rows": affine(bits, None) for bits in (1, 2, 4, 8)},
     "codebook4": codebook4,
     "fp4_groups": fp4_groups,
+    "fp4_rows": fp4_rows,
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }
 # Formats that differ from int3_g_idx, fp8_e4m3 and int8_affine in a const or how a number is read: their
 # products are tested by way of these.
-ALIKE = ("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int2_affine")
+ALIKE = (
+    *("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int1_affine", "int2_affine"),
+    *("int1_affine_rows", "int2_affine_rows", "int8_affine_rows"),
+)
 # Those that go through every kernel of products.
 OWN_PRODUCTS = [name for name in FORMATS if name not in (OCTETS - _ONE_OF_THEM) | {*ALIKE}]
 
@@ -236,5 +250,6 @@ def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
-        return (512, 41, 160) if name in ("int8_rows", "fp8_e4m3", "fp8_e5m2") else (512, 96, 32)
+        partial = name in ("int8_rows", "fp8_e4m3", "fp8_e5m2", "fp4_rows") or name.endswith("affine_rows")
+        return (512, 41, 160) if partial else (512, 96, 32)
     return {1: (512, 41, 1), 32: (512, 96, 32), 64: (512, 192, 64), 256: (512, 768, 256)}[f.block]

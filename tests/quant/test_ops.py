@@ -215,7 +215,7 @@ def test_a_weight_whose_rows_fit_nowhere_is_refused(small_limit):
 @pytest.mark.parametrize("name", PLANES)
 def test_planes_have_one_buffer(name, small_limit):
     with pytest.raises(DeviceError, match="a buffer of this device may have 8192"):
-        made(name, 83, 512, "webgpu")
+        made(name, 200, 512, "webgpu")
 
 
 @DEVICES

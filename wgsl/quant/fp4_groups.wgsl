@@ -5,16 +5,7 @@
 // plane 1  scales  two bytes per unit
 // plane 2  factor  one word
 // source   compressed-tensors, format nvfp4-pack-quantized; NVIDIA ModelOpt
-// uses     quant/unpack, quant/octets, quant/levels, quant/bytes
-
-// Twice the numbers: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives.
-const E2M1 = vec4<u32>(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
-
-// Four nibbles as bytes.
-fn nibbles(half: u32) -> u32 {
-    let pairs = ((half & 0xffffu) | (half << 8u)) & 0x00ff00ffu;
-    return (pairs | (pairs << 4u)) & 0x0f0f0f0fu;
-}
+// uses     quant/unpack, quant/octets, quant/levels, quant/bytes, quant/nibbles
 
 // The scale times the factor; NaN where the bits say so.
 fn scale_of(byte: u32) -> f32 {

@@ -104,7 +104,9 @@ def walk(
                     if target is not None and part is not None:
                         if part._meta is not m:
                             part = sum_to(part, m.shape)
-                            part = part if part._meta.dtype is m.dtype else OPS["cast"].call(part, m.dtype)
+                            # What stands for floats in fewer bits has the gradient of these.
+                            if part._meta.dtype is not m.dtype and m.dtype.kind != "q":
+                                part = OPS["cast"].call(part, m.dtype)
                         send(target, part)
             if not keep_saved:
                 node.released = bool(node.saved)

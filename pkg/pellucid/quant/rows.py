@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ..device import device as Device
 from ..device import resolved
 from ..device.cpu import CpuStorage
@@ -37,6 +39,13 @@ def row_chunks(weight: Tensor) -> list[Tensor]:
         )
     storage = weight._storage
     return storage.chunks if type(storage) is RowStorage else [weight]
+
+
+def as_matrix(weight: Tensor) -> Tensor:
+    """A quantized weight of more axes as the matrix that it lies as: the first axis, and all others."""
+    m = weight._meta
+    flat = meta((m.shape[0], prod(m.shape[1:])), m.dtype, m.device)
+    return Tensor(weight._storage, flat, weight._offset)
 
 
 def moved(weight: Tensor, device) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,13 +90,14 @@ def weight_from_blocks(raw, format: str | DType, shape: tuple[int, int], device=
     return _on_webgpu(storage, offset, fmt, rows, columns, where)
 
 
-def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tuple[int, int]) -> Tensor:
+def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tuple[int, ...]) -> Tensor:
     """A quantized weight from its planes, on the device where these are.
 
     Args:
         planes: a tensor for each plane of the format, of any dtype but bfloat16, whose bytes are the plane's.
         format: a name of `FORMATS` such as ``"int8_rows"``, or its dtype.
-        shape: (rows, columns).
+        shape: (rows, columns), or of more axes, such as the kernels of a convolution: those after the first
+            are the columns.
 
     Returns:
         A tensor of dtype ``format``, without gradient.
@@ -115,7 +117,7 @@ def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tup
         [0.5, -4.0]
     """
     fmt = quant_format(format)
-    rows, columns = shape
+    rows, columns = shape[0], prod(shape[1:])
     layout = fmt.layout(rows, columns)
     wanted = [plane.rows(rows) * plane.row_bytes(layout.units) for plane in fmt.planes]
     given = [plane.numel() * plane.itemsize for plane in planes]
@@ -125,7 +127,7 @@ def weight_from_planes(planes: Sequence[Tensor], format: str | DType, shape: tup
             f"given have {given}. Give one tensor for each of {', '.join(p.name for p in fmt.planes)}."
         )
     where = planes[0].device
-    result = meta((rows, columns), fmt.dtype, where)
+    result = meta(tuple(shape), fmt.dtype, where)
     if where.type == "cpu":
         words = join_planes([plane.numpy() for plane in planes], fmt, rows, columns)
         return Tensor(CpuStorage(words, "weight"), result, 0)
@@ -150,7 +152,7 @@ def planes_of(weight: Tensor) -> list[np.ndarray]:
 
     Waits for the device.
     """
-    fmt, columns = quant_format(weight.dtype), weight.shape[1]
+    fmt, columns = quant_format(weight.dtype), prod(weight.shape[1:])
     parts = []
     for chunk in row_chunks(moved(weight.detach(), "cpu")):
         words: Any = chunk._storage

@@ -119,7 +119,7 @@ def pack(
     with no_grad():
         shape, flat = tuple(input.shape), input.detach().contiguous().reshape(-1)
         if not p.is_scaled or not flat.numel():
-            return PackedTensor(p, shape, group, _bytes_of(p, p.encode(flat)))
+            return PackedTensor(p, shape, group, packed_bytes(p, p.encode(flat)))
         grouped = _grouped(flat, shape, group)
         scales, lows = _fitted(p, grouped, flat.numel())
         factor = None
@@ -129,7 +129,7 @@ def pack(
         scale = _scales_of(scales, factor)
         numbers = (grouped if lows is None else grouped - lows.unsqueeze(-1)) / scale.clamp(min=_LEAST)
         codes = p.encode(numbers.reshape(-1)[: flat.numel()])
-        return PackedTensor(p, shape, group, _bytes_of(p, codes), scales, lows, factor)
+        return PackedTensor(p, shape, group, packed_bytes(p, codes), scales, lows, factor)
 
 
 def unpack(packed: PackedTensor) -> Tensor:
@@ -238,8 +238,14 @@ def _scales_of(scales: Tensor, factor: Tensor | None) -> Tensor:
     return scales.unsqueeze(-1)
 
 
-def _bytes_of(p: Precision, codes: Tensor) -> Tensor:
-    """Codes of up to 8 bits, several to a byte; those of more are bytes already."""
+def scales_of(packed: PackedTensor) -> Tensor:
+    """The scale of each group, float32, of a kind that has scales."""
+    assert packed.scales is not None
+    return _scales_of(packed.scales, packed.factor).squeeze(-1)
+
+
+def packed_bytes(p: Precision, codes: Tensor) -> Tensor:
+    """A vector of codes as bytes, several to a byte; those of more than 8 bits are bytes already."""
     if p.bits > 8:
         return codes
     if p.bits == 8:
@@ -250,11 +256,20 @@ def _bytes_of(p: Precision, codes: Tensor) -> Tensor:
     return (codes.reshape(-1, each) << _places(p, codes.device)).sum(-1).to(dtypes.uint8)
 
 
+def codes_of(packed: PackedTensor) -> Tensor:
+    """A vector of codes, int32, of a kind of up to 8 bits."""
+    return _codes_of(packed.precision, packed.data, math.prod(packed.shape))
+
+
+def _codes_of(p: Precision, data: Tensor, count: int) -> Tensor:
+    if p.bits == 8:
+        return data.int()
+    codes = (data.int().unsqueeze(-1) >> _places(p, data.device)) & ((1 << p.bits) - 1)
+    return codes.reshape(-1)[:count]
+
+
 def _values_of(p: Precision, data: Tensor, count: int) -> Tensor:
-    if p.bits < 8:
-        codes = (data.int().unsqueeze(-1) >> _places(p, data.device)) & ((1 << p.bits) - 1)
-        return p.decode(codes.reshape(-1)[:count])
-    return p.decode(data.int() if p.bits == 8 else data)
+    return p.decode(_codes_of(p, data, count) if p.bits <= 8 else data)
 
 
 def _places(p: Precision, device: Any) -> Tensor:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 from ...autograd.composed import composed
 from ...autograd.grad_mode import no_grad
@@ -18,14 +20,22 @@ from ...tensors.dtypes import DType
 from ...tensors.tensor import Tensor
 from .numbers import Precision, precision
 from .packing import PackedTensor, check_group, pack
+from .planes import kernel_weight
+from .readers import is_read_by_kernels, unpacks, watch
 
 MASTER = precision("float32")
 
 
-class _Version(NamedTuple):
+@dataclass
+class _Version:
     packed: PackedTensor
     storage: Storage  # of the master that it was made of, and how often that had been written
     written: int
+
+    @cached_property
+    def weight(self) -> Tensor | None:
+        """As kernels unpack it; see `kernel_weight`."""
+        return kernel_weight(self.packed)
 
 
 class Polymorphic(Module):
@@ -34,6 +44,10 @@ class Polymorphic(Module):
     The parameter itself stays float32, the master: optimizers change it, and its gradient is that of the
     version (straight-through estimator). Versions are packed once, cached beside each other, and packed anew
     when the master was written.
+
+    While a layer of PyTorch's runs (`Linear`, `Embedding`, convolutions of one group, recurrent layers and
+    cells), its kernels unpack the bits themselves, forward and backward: there is no float copy of the
+    version. Elsewhere, and in kinds and groups that no kernel reads, it is unpacked to float32.
 
     Args:
         dtype: the kind of number that is seen, for `precision`.
@@ -72,18 +86,27 @@ class Polymorphic(Module):
 
     def version(self, master: Tensor) -> PackedTensor:
         """The master in the active kind of number, from the cache if that is as new."""
-        key = (self.active.name, self.group, self.scale_dtype)
-        found, storage = self.versions.get(key), master._storage
         if stream().capturing is not None:
             # A replay begins with what the master then is.
             return pack(master.detach(), self.active, self.group, self.scale_dtype)
+        return self._current(master).packed
+
+    def weight(self, master: Tensor) -> Tensor | None:
+        """The same as a weight that kernels unpack; None where there is none."""
+        if stream().capturing is not None or getattr(master, "is_batched", False):
+            return None
+        return self._current(master).weight
+
+    def _current(self, master: Tensor) -> _Version:
+        key = (self.active.name, self.group, self.scale_dtype)
+        found, storage = self.versions.get(key), master._storage
         if found is None or found.storage is not storage or found.written != master._version:
             # What was made of an older master is of no use, whichever kind it is.
             new = storage, master._version
             self.versions = {k: v for k, v in self.versions.items() if (v.storage, v.written) == new}
             packed = pack(master.detach(), self.active, self.group, self.scale_dtype)
             found = self.versions[key] = _Version(packed, storage, master._version)
-        return found.packed
+        return found
 
     def adopt(self, master: Tensor, packed: PackedTensor) -> None:
         """Make packed bits the active version, and the master what they say."""
@@ -95,7 +118,11 @@ class Polymorphic(Module):
         self.versions = {(self.active.name, self.group, self.scale_dtype): version}
 
     def forward(self, master: Tensor) -> Tensor:
-        return master if self.active is MASTER else _seen(master, self)
+        if self.active is MASTER:
+            return master
+        if is_read_by_kernels(self) and (weight := self.weight(master)) is not None:
+            return _read(master, weight)
+        return _seen(master, self)
 
     def __deepcopy__(self, memo) -> Polymorphic:
         return Polymorphic(self.active, self.group, self.scale_dtype)  # a copy has a master of its own
@@ -110,6 +137,11 @@ class Polymorphic(Module):
 @composed(name="polymorphic", master=lambda g: g)
 def _seen(master: Tensor, by: Polymorphic) -> Tensor:
     return by.version(master).unpack()
+
+
+@composed(name="polymorphic", master=lambda g: g)
+def _read(master: Tensor, weight: Tensor) -> Tensor:
+    return weight.detach()
 
 
 def morph(
@@ -157,8 +189,14 @@ def morph(
         if chain and isinstance(chain[-1], Polymorphic):
             chain[-1].morph(p, group, scale_dtype)
         elif p is not MASTER:
-            register_parametrization(owner, name, Polymorphic(p, group, scale_dtype))
+            _give(owner, name, Polymorphic(p, group, scale_dtype))
     return module
+
+
+def _give(owner: Module, name: str, seen: Polymorphic) -> None:
+    register_parametrization(owner, name, seen)
+    if unpacks(owner):
+        watch(owner)
 
 
 def stored(module: Module) -> dict[str, Tensor | PackedTensor]:
@@ -214,7 +252,7 @@ def restore(module: Module, state: Mapping[str, Tensor | PackedTensor]) -> Modul
         place = module.get_submodule(owner)
         if isinstance(value, PackedTensor):
             if polymorphic(place, last) is None:
-                register_parametrization(place, last, Polymorphic(MASTER))
+                _give(place, last, Polymorphic(MASTER))
             seen = polymorphic(place, last)
             if seen is None:
                 raise WeightError(f"restore: {name} is parametrized otherwise. Take these away first.")
@@ -268,6 +306,11 @@ def _chains(module: Module) -> dict[str, Any]:
     """The parametrizations of a module by name."""
     known: Any = getattr(module, "parametrizations", None)
     return dict(known.items()) if is_parametrized(module) else {}
+
+
+def polymorphic_names(module: Module) -> list[str]:
+    """The parametrized parameters of a module."""
+    return list(_chains(module))
 
 
 def polymorphic(module: Module, name: str) -> Polymorphic | None:

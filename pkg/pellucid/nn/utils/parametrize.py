@@ -27,6 +27,11 @@ def cached() -> Iterator[None]:
         _cache = before
 
 
+def is_caching() -> bool:
+    """Whether `cached` is on."""
+    return _cache is not None
+
+
 class ParametrizationList(ModuleList):
     """The chain of modules that makes a parametrized tensor, and what it is made from.
 

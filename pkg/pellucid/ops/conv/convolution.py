@@ -24,6 +24,7 @@ from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..matmul.dense import are_complex, by_parts, floats
 from ..reduce.reductions import sum as total
+from . import quantized
 from .derivatives import convolution, convolution_input, convolution_weight, lengths_of
 from .geometry import (
     Geometry,
@@ -38,7 +39,7 @@ from .geometry import (
 )
 from .integers import are_whole, convolved, spread
 from .kernels import window_launches
-from .pool_windows import Windows
+from .pool_windows import along_depth
 from .window_ops import fold_windows, unfold_windows
 
 
@@ -90,7 +91,11 @@ def _with_bias(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
 
 
 def _prepared(name: str, whole: Callable, count: int, input, weight, bias, *settings) -> Tensor | None:
-    """What kernels do not convolve: complex numbers, part by part, and integers."""
+    """What kernels do not convolve: complex numbers, part by part, integers, and quantized weights."""
+    if weight.dtype.is_quantized:
+        turned, call = name != "conv", {"input": input, "weight": weight, "bias": bias, "groups": settings[3]}
+        _check(call, count, turned)
+        return (quantized.spread if turned else quantized.convolved)(input, weight, bias, *settings)
     if are_complex(input, weight):
         convolves = OPS[f"{name}{count}d"].call
         out = by_parts(lambda x, w: convolves(x, w, None, *settings), input, weight)
@@ -225,13 +230,6 @@ def _convolves(
 ) -> Tensor: ...
 
 
-def _depths(
-    image: int, made: int, plane: int, kernel: int, stride: int, before: int, dilation: int
-) -> Windows:
-    """Windows over the depth of volumes whose planes are flat."""
-    return Windows((image, plane), (made, plane), (kernel, 1), (stride, 1), (before, 0), (dilation, 1))
-
-
 def _regular(**settings: Any) -> list[Any]:
     """Numbers or tuples of them, which tables of geometries know calls by."""
     return [v if isinstance(v, str) else integer_or_integers(v, name) for name, v in settings.items()]
@@ -249,6 +247,8 @@ def _convolves_volumes(
     # What a window meets over the depth are channels of planes: one convolution over these.
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
+    if weight.dtype.is_quantized:
+        return quantized.convolved(input, weight, bias, stride, padding, dilation, groups)
     whole = _whole(3, input, weight, bias, stride, padding, dilation, groups)
     if whole is not None:
         return whole
@@ -258,7 +258,7 @@ def _convolves_volumes(
     made = result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
     strides, pads, apart = amounts(kernel, stride, padding, dilation)
     batch, channels, depth, *plane = input.shape
-    windows = _depths(depth, made[0], prod(plane), kernel[0], strides[0], pads[0][0], apart[0])
+    windows = along_depth(depth, made[0], prod(plane), kernel[0], strides[0], pads[0][0], apart[0])
     met = unfold_windows(input.flatten(3), windows).permute(0, 3, 1, 2, 4)
     planes = met.reshape(batch * made[0], channels * kernel[0], *plane)
     around = padding if isinstance(padding, str) else tuple(before for before, _ in pads[1:])
@@ -332,6 +332,8 @@ def _spreads_volumes(
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     settings = stride, padding, output_padding, groups, dilation
+    if weight.dtype.is_quantized:
+        return quantized.spread(input, weight, bias, *settings)
     whole = _whole_spread(3, input, weight, bias, *settings)
     if whole is not None:
         return whole
@@ -347,7 +349,7 @@ def _spreads_volumes(
         planes, weight.flatten(1, 2), None, strides[1:], around[1:], more[1:], groups, apart[1:]
     )
     columns = taps.reshape(batch, depth, weight.shape[1] * groups, kernel[0], prod(image[1:]))
-    windows = _depths(image[0], depth, prod(image[1:]), kernel[0], strides[0], around[0], apart[0])
+    windows = along_depth(image[0], depth, prod(image[1:]), kernel[0], strides[0], around[0], apart[0])
     out = fold_windows(columns.permute(0, 2, 3, 1, 4), windows).unflatten(-1, image[1:])
     return out if bias is None else out + bias.reshape(-1, 1, 1, 1)
 

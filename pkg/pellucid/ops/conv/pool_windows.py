@@ -103,6 +103,13 @@ class Windows:
         return first, end, last - begin if self.count_padding else end - first
 
 
+def along_depth(
+    image: int, made: int, plane: int, kernel: int, stride: int, before: int, dilation: int
+) -> Windows:
+    """Windows over the depth of volumes whose planes are flat."""
+    return Windows((image, plane), (made, plane), (kernel, 1), (stride, 1), (before, 0), (dilation, 1))
+
+
 def _two(along: Sequence[int]) -> tuple[int, int]:
     """One number for each of two axes."""
     tall, wide = (1, *along)[-2:]

@@ -12,6 +12,8 @@ from math import prod
 
 import numpy as np
 
+from ...autograd.composed import composed
+from ...autograd.edges import LEAF
 from ...errors import DimensionError, DTypeError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
@@ -76,9 +78,19 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
     return sum_rows(indices, g, rows)
 
 
+@composed(name="embedding", weight=_embedding_grad)
+def _through(weight: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
+    """Rows of a quantized table that stands for a float one, which has the gradient."""
+    return quant_embedding(row_chunks(weight.detach()), indices)
+
+
 def _quantized(weight, indices, padding_idx):
     held = getattr(weight, "_meta", None)
-    return quant_embedding(row_chunks(weight), indices) if held and held.dtype.is_quantized else None
+    if not (held and held.dtype.is_quantized):
+        return None
+    if weight._node is not None and weight._node is not LEAF:
+        return _through(weight, indices, padding_idx)
+    return quant_embedding(row_chunks(weight), indices)
 
 
 @op(

@@ -9,6 +9,8 @@ from math import prod
 
 import numpy as np
 
+from ...autograd.composed import composed
+from ...autograd.edges import LEAF
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import any_number, wrong
@@ -25,7 +27,7 @@ from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_ax
 from ...tensors.tensor import Tensor
 from ..elementwise.complex import complex as joined
 from ..elementwise.complex import imag, real
-from ..quant.products import quant_product
+from ..quant.products import quant_linear, quant_product
 from .launch import MatrixOperand, Product
 
 
@@ -159,10 +161,22 @@ def by_parts(product: Callable, input: Tensor, other: Tensor) -> Tensor:
     return joined(product(a, c) - product(b, d), product(a, d) + product(b, c))
 
 
+@composed(
+    name="matmul",
+    input=lambda g, other: quant_linear(g, row_chunks(other)),
+    other=lambda g, input: matmul(input.reshape(-1, input.shape[-1]).t(), g.reshape(-1, g.shape[-1])),
+)
+def _through(input: Tensor, other: Tensor) -> Tensor:
+    """The product with a quantized weight that stands for a float one, which has the gradient."""
+    return quant_product(input, row_chunks(other.detach()))
+
+
 def _prepared(input, other):
     """The product with a quantized weight, and on webgpu that of complex numbers: four of their parts."""
     held = getattr(other, "_meta", None)
     if held and held.dtype.is_quantized:
+        if other._node is not None and other._node is not LEAF:
+            return _through(input, other)
         return quant_product(input, row_chunks(other))
     return by_parts(matmul, input, other) if held and are_complex(input, other) else None
 

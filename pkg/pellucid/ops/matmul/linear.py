@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from math import prod
 
+from ...autograd.composed import composed
+from ...autograd.edges import LEAF
 from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
@@ -57,6 +59,17 @@ def _reference(input, weight, bias):
     return out if bias is None else out + bias
 
 
+@composed(
+    name="linear",
+    input=lambda g, weight: matmul(g, weight),
+    weight=lambda g, input: matmul(_as_rows(g).t(), _as_rows(input)),
+    bias=lambda g: g,
+)
+def _through(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The product with a quantized weight that stands for a float one, which has the gradient."""
+    return quant_linear(input, row_chunks(weight.detach()), bias)
+
+
 def _prepared(input, weight, bias):
     """The product with a quantized weight, and that of integers and of complex numbers."""
     try:
@@ -64,6 +77,8 @@ def _prepared(input, weight, bias):
     except AttributeError:
         return None
     if held.dtype.kind == "q":
+        if weight._node is not None and weight._node is not LEAF:
+            return _through(input, weight, bias)
         return quant_linear(input, row_chunks(weight), bias)
     if not ((held.dtype.is_integer or are_complex(input, weight)) and held.rank == 2):
         return None

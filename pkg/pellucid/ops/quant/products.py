@@ -1,7 +1,6 @@
 """Ops on quantized weights: products, rows, and back to float32.
 
-A quantized weight is a tensor whose dtype is a format; its rows may lie in several buffers, so the ops here
-take a list of row chunks (`row_chunks` makes it). Weights have no gradient; inputs do.
+The rows of a weight may lie in several buffers: ops take its `row_chunks`. It has no gradient; inputs do.
 """
 
 # A declaration has no body.
@@ -23,7 +22,7 @@ from ...op.kernel.variants import is_direct
 from ...op.public import function
 from ...quant.format import BLOCK_FORMATS, FORMATS, QuantFormat
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
-from ...quant.rows import row_chunks
+from ...quant.rows import as_matrix, row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.shape import Size
@@ -373,15 +372,16 @@ def dequantize(input: Tensor) -> Tensor:
     """The values of a quantized weight.
 
     Args:
-        input: (rows, columns) of a weight format.
+        input: (rows, columns) of a weight format, or of more axes.
 
     Returns:
-        (rows, columns), float32, bit for bit what the format defines.
+        float32 of the same shape, bit for bit what the format defines.
 
     Raises:
         DTypeError: it is not quantized.
     """
-    return dequantize_chunks(row_chunks(input))
+    chunks = [as_matrix(input)] if input.dim() > 2 else row_chunks(input)
+    return dequantize_chunks(chunks).reshape(input.shape)
 
 
 # From a file's blocks

@@ -1,7 +1,8 @@
-"""2, 4 or 8 bits with a scale and an offset in floats for a group of columns: transformers' ``MetalConfig``.
+"""1, 2, 4 or 8 bits with a scale and an offset in floats, for a group of columns or a row.
 
 A weight is ``scale * q + offset`` with q from 0 on: ``offset`` is the least weight of a group. Numbers lie
 one behind another in words, the first one in the lowest bits; scales and offsets lie as (rows, groups).
+Those of groups, but for 1 bit, are transformers' ``MetalConfig``.
 
 Source: https://github.com/huggingface/transformers, src/transformers/integrations/metal_quantization.py
 """
@@ -15,7 +16,7 @@ import numpy as np
 from ...errors import FormatError
 from ...tensors.dtypes import uint8
 from ...tensors.tensor import Tensor
-from ..format import UNIT, Plane, QuantFormat
+from ..format import ROW, UNIT, Plane, QuantFormat
 from ..stored import Settings, Shapes, Stored
 
 _FLOATS = ("bfloat16", "float16", "float32")
@@ -52,18 +53,27 @@ def _values(bits: int) -> Callable:
     return values
 
 
-for _bits in (2, 4, 8):
+def _stored(bits: int) -> tuple[Stored, ...]:
+    return (
+        Stored(
+            methods=("metal",),
+            tensors={"weight": ("uint32",), "scales": _FLOATS, "qbiases": _FLOATS},
+            shape=_shape,
+            planes=_planes,
+            when={"bits": (bits,)},
+        ),
+    )
+
+
+for _bits in (1, 2, 4, 8):
     QuantFormat(
         name=f"int{_bits}_affine",
         planes=(Plane("quants", 4 * _bits), Plane("scales", 4), Plane("offsets", 4)),
         values=_values(_bits),
-        stored=(
-            Stored(
-                methods=("metal",),
-                tensors={"weight": ("uint32",), "scales": _FLOATS, "qbiases": _FLOATS},
-                shape=_shape,
-                planes=_planes,
-                when={"bits": (_bits,)},
-            ),
-        ),
+        stored=_stored(_bits) if _bits > 1 else (),
+    )
+    QuantFormat(
+        name=f"int{_bits}_affine_rows",
+        planes=(Plane("quants", 4 * _bits), Plane("scales", 4, ROW), Plane("offsets", 4, ROW)),
+        values=_values(_bits),
     )
