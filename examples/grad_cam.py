@@ -45,7 +45,8 @@ def main(steps=800, batch=64, width=32, scraps=14):
     shown, true = scenes(rng, shapes[:180], classes[:180], 8, scraps)  # of digits that it never saw
 
     def layer(inputs, outputs):
-        return nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()
+        # A bias before a norm changes nothing: its gradient is rounding, which AdamW would scale to steps.
+        return nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()
 
     filters = nn.Sequential(
         *layer(1, width),

@@ -190,6 +190,38 @@ def test_ops_that_are_waited_for_one_by_one(program):
     assert (status, out) == (0, "True\n")
 
 
+def test_what_goes_to_the_device_while_a_reference_is_computed(program):
+    """A finalizer may submit: the op is in the window, and nothing is known of it yet."""
+    status, out = program(
+        """
+        from pellucid.profiler.check import journal
+        expected = journal.expected
+        def between(*given):
+            torch.webgpu.flush()
+            return expected(*given)
+        journal.expected = between
+        x = torch.arange(3.0)
+        x.mul_(2).add_(1)
+        x += x.sum()
+        print(x.tolist())
+        """
+    )
+    assert (status, out) == (0, "[10.0, 12.0, 14.0]\n")
+
+
+def test_ops_of_nothing_among_those_that_are_run_once_more(program):
+    status, out = program(
+        BREAK_REFERENCE
+        + """
+x = torch.cat([torch.zeros(0), torch.arange(6.0)])
+y = torch.cat([x[:0] + 1, x]).sin()
+print(y.tolist())
+"""
+    )
+    assert status == 1
+    assert failure(out).startswith("sin: ")
+
+
 def test_an_index_out_of_range_is_still_the_next_reads_error(program):
     status, out = program(
         """

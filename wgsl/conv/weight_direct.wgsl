@@ -104,6 +104,16 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let start = y * params.out_width + params.first_x;
         var near = (block * params.rows + near_rows) * out_plane + start;
         var far = (block * params.rows + far_rows) * out_plane + start;
+        // Sums of a line are added to the others at its end: thousands of small numbers, one by one
+        // to a large sum, would all be rounded the same way.
+        var line_0 = vec4<f32>();
+        var line_1 = vec4<f32>();
+        var line_2 = vec4<f32>();
+        var line_3 = vec4<f32>();
+        var line_4 = vec4<f32>();
+        var line_5 = vec4<f32>();
+        var line_6 = vec4<f32>();
+        var line_7 = vec4<f32>();
         for (var x = params.first_x; x < params.end_x; x++) {
             let xs = x * params.horizontal.x + right;
             let inside = is_line & (xs < vec4<u32>(params.in_width));
@@ -111,22 +121,36 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let loaded = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z),
                 load_x(places.w));
             let values = select(vec4<f32>(), loaded, inside);
-            sum_0 += load_y(near.x) * values;
+            line_0 += load_y(near.x) * values;
             if (ROWS > 1u) {
-                sum_1 += load_y(near.y) * values;
+                line_1 += load_y(near.y) * values;
             }
             if (ROWS > 2u) {
-                sum_2 += load_y(near.z) * values;
-                sum_3 += load_y(near.w) * values;
+                line_2 += load_y(near.z) * values;
+                line_3 += load_y(near.w) * values;
             }
             if (ROWS > 4u) {
-                sum_4 += load_y(far.x) * values;
-                sum_5 += load_y(far.y) * values;
-                sum_6 += load_y(far.z) * values;
-                sum_7 += load_y(far.w) * values;
+                line_4 += load_y(far.x) * values;
+                line_5 += load_y(far.y) * values;
+                line_6 += load_y(far.z) * values;
+                line_7 += load_y(far.w) * values;
             }
             near += vec4<u32>(1u);
             far += vec4<u32>(1u);
+        }
+        sum_0 += line_0;
+        if (ROWS > 1u) {
+            sum_1 += line_1;
+        }
+        if (ROWS > 2u) {
+            sum_2 += line_2;
+            sum_3 += line_3;
+        }
+        if (ROWS > 4u) {
+            sum_4 += line_4;
+            sum_5 += line_5;
+            sum_6 += line_6;
+            sum_7 += line_7;
         }
     }
     store_row(group, row, column, sum_0);

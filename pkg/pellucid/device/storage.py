@@ -133,7 +133,7 @@ class Storage:
 
 def _stored(data: bytes, kind: str) -> Storage:
     """What a pickled storage becomes."""
-    return _stream.upload(data, kind) if data else Storage(0, kind)
+    return _stream.upload(data, kind)
 
 
 def finalizers(slot: int, words: list[int], free: list[int]) -> tuple[partial, partial]:

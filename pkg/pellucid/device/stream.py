@@ -223,6 +223,8 @@ class Stream:
     def upload(self, data, kind: str = "activation") -> Storage:
         """A new storage with these bytes."""
         view = memoryview(data).cast("B")
+        if not view:  # hosts refuse a write of nothing
+            return Storage(0, kind)
         if len(view) <= INLINE_UPLOAD_BYTES:
             storage = Storage(len(view), kind)
             padded = bytes(view).ljust(len(view) + 3 & ~3, b"\0")

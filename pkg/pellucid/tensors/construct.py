@@ -10,7 +10,7 @@ import numpy as np
 from ..device import device as Device
 from ..device import resolved
 from ..device.cpu import CpuStorage, rounded
-from ..device.stream import Storage, stream
+from ..device.stream import stream
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..op.arguments import describe, element_type
 from ..op.kernel.element_types import physical
@@ -27,8 +27,7 @@ def upload(array: np.ndarray, d: DType, kind: str = "activation") -> Tensor:
     if d is dt.bfloat16:
         array = (np.asarray(array, np.float32, order="C").view(np.uint32) >> 16).astype(np.uint16)
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    storage = stream().upload(data, kind) if data.size else Storage(0, kind)
-    return Tensor(storage, meta(array.shape, d, Device("webgpu")), 0)
+    return Tensor(stream().upload(data, kind), meta(array.shape, d, Device("webgpu")), 0)
 
 
 def tensor(

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -158,6 +159,21 @@ def test_gradients_are_slopes():
                 ends.append(value(*[pellucid.tensor(a, device="cpu") for a in moved]).item())
             slopes[place] = (ends[0] - ends[1]) / 2e-6
         np.testing.assert_allclose(leaves[k].grad.numpy(), slopes, rtol=1e-6, atol=1e-8)
+
+
+def test_the_gradient_of_a_weight_over_many_pixels():
+    """Small numbers of one sign: added one by one to a large sum, all would be rounded the same way."""
+    x, g = normal(16, 4, 24, 24), normal(16, 4, 24, 24) * 1e-3 + 1e-3
+    weight = torch.zeros(4, 4, 3, 3, dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.conv2d(torch.tensor(x).abs().double(), weight, padding=1).backward(
+        torch.tensor(g).double()
+    )
+    ours = pellucid.zeros(4, 4, 3, 3, device="webgpu", requires_grad=True)
+    made = pellucid.nn.functional.conv2d(pellucid.tensor(abs(x), device="webgpu"), ours, padding=1)
+    made.backward(pellucid.tensor(g, device="webgpu"))
+    np.testing.assert_allclose(
+        ours.grad.numpy(), weight.grad, rtol=0, atol=2e-6 * weight.grad.abs().max().item()
+    )
 
 
 def test_integers():

@@ -149,6 +149,8 @@ def _of_sums(entry: Entry, wanted: np.ndarray) -> float:
     )
     if entry.op.name == "cumsum":
         count = given[-1].shape[-1]
+    elif entry.op.name == "convolution_weight":  # all positions of all examples, for each tap of the kernel
+        count = min(v.size / v.shape[1] for v in given)
     count = max(count, 2.0)
     sizes = float(np.prod([min(_root_mean_square(v), 1e30) for v in given]))
     largest = float(np.prod([min(peak(v), 1e30) for v in given]))

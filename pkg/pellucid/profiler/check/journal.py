@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -83,37 +83,57 @@ class Journal:
             given = [self._see(v) for v in values]
         except DeviceError:  # Python cannot wait for what is not known
             given = None
+        was_recording = self._is_recording
         self.is_aside = self._is_recording = True
         try:
             result = run(*values) if record is None else record()
         except BaseException:
+            self._is_recording = was_recording
             self._lose_late()
             raise
         finally:
-            self.is_aside = self._is_recording = False
-        if self._is_late and self.stream.words:  # the op itself is still to come
-            self._settle_late()
-            given = given and _anew(given)
-        if written or o.mutates:
-            names = [written] if written else o.mutated
-            pairs = zip(o.arguments, values, strict=True)
-            targets = [v for a, v in pairs if a.name in names and v is not None]
-        else:
-            targets = list(result) if o.result else [result]
+            self.is_aside = False
+        # What goes to the host until the entry is there has this op, too.
+        try:
+            if written or o.mutates:
+                names = [written] if written else o.mutated
+                pairs = zip(o.arguments, values, strict=True)
+                targets = [v for a, v in pairs if a.name in names and v is not None]
+            else:
+                targets = list(result) if o.result else [result]
+            if self._is_late and not was_recording and self._is_to_come(targets):
+                self._is_recording = False
+                self._settle_late()
+                self._is_recording = True
+                given = given and _anew(given)
+            self._expect(o, run, written, given, targets)
+        finally:
+            self._is_recording = was_recording
+        self._settle_late()
+        return result
+
+    def _expect(
+        self, o: Op, run: Callable, written: str | None, given: list | None, targets: list[Tensor]
+    ) -> None:
+        """Note what an op that is recorded should make."""
+        wanted = None
         try:
             wanted = None if given is None else expected(o, tuple([_on_cpu(v) for v in given]), written)
         except (IndexError, LinAlgError, DeviceError):
             # The device tells of an index at the next read and makes NaN of NaN; a shader may have none.
-            wanted = None
-        if given is None or wanted is None:
-            for target in targets:
-                self.shadows.pop(target._storage, None)
-            self._settle_late()
-            return result
-        made = [self._write(target, value) for target, value in zip(targets, wanted, strict=True)]
-        self.entries.append(Entry(o, run, written, given, made, caller()))
-        self._settle_late()
-        return result
+            pass
+        finally:
+            if wanted is None:  # also where an interrupt came
+                for target in targets:
+                    self.shadows.pop(target._storage, None)
+        if given is not None and wanted is not None:
+            made = [self._write(target, value) for target, value in zip(targets, wanted, strict=True)]
+            self.entries.append(Entry(o, run, written, given, made, caller()))
+
+    def _is_to_come(self, targets: list[Tensor]) -> bool:
+        """Whether the op has still to go to the host, where something went while it recorded."""
+        slots = _written_slots(self.stream.words)
+        return slots is None or any(t._storage.slot in slots for t in targets)
 
     def _see(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor):
@@ -150,6 +170,8 @@ class Journal:
 
     def read(self, storage: Storage) -> np.ndarray:
         """The bytes of a storage on the device; they take no part in the program's windows and reads."""
+        if not storage.nbytes:
+            return blank(0)
         host = self.stream.open()
         data, status = host.read(host.begin_read(storage.slot, 0, storage.nbytes))
         if status[0] and self._status is None:
@@ -198,14 +220,14 @@ class Journal:
                 self._settle(entries)
 
     def _settle_late(self) -> None:
-        """What went to the host while an op recorded."""
-        if self._is_late:
+        """What went to the host while an op recorded; within another one that waits until that is known."""
+        if self._is_late and not self._is_recording:
             self._is_late = False
             entries, self.entries = self.entries, []
             self._settle(entries)
 
     def _lose_late(self) -> None:
-        if self._is_late:
+        if self._is_late and not self._is_recording:
             self._is_late = False
             entries, self.entries = self.entries, []
             self._lose(entries)
@@ -248,7 +270,7 @@ def _on_cpu(value: Any) -> Any:
     return on_cpu(value.values, value.meta.shape, value.meta.dtype) if isinstance(value, Snapshot) else value
 
 
-def _written_slots(window: array) -> set[int] | None:
+def _written_slots(window: Iterable[int]) -> set[int] | None:
     """The slots that the records of a window write; None where launches are none of ops."""
     try:
         return {slot for record in read(list(window)) for slot in record.writes}
