@@ -1,5 +1,6 @@
 """Rotary positions: every scaling of transformers, and texts that grow past the original positions."""
 
+import gc
 import json
 
 import gguf
@@ -102,6 +103,18 @@ def test_a_text_that_grows_past_the_original_positions_is_run_again(watched, tmp
     cache.crop(0)
     again = model.generate(ours(ids, device), max_new_tokens=4, past_key_values=cache)
     assert again.tolist() == whole[:, :16].tolist()
+
+
+def test_ids_that_may_be_run_again_take_no_memory_of_the_device(tmp_path):
+    theirs = endless(rope_scaling=LONG | {"original_max_position_embeddings": 100},
+        original_max_position_embeddings=100)  # fmt: skip
+    model, used = loaded(saved(theirs, tmp_path), "webgpu"), []
+    for k, _ in enumerate(model.stream(some_ids(1, 5).tolist(), max_new_tokens=90)):
+        if k in (20, 80):
+            gc.collect()
+            pellucid.webgpu.synchronize()
+            used.append(pellucid.webgpu.memory_stats()["live_buffers"])
+    assert used[1] <= used[0]
 
 
 def test_what_a_cache_holds_does_not_grow_past_the_original_positions(tmp_path):

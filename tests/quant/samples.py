@@ -224,10 +224,10 @@ PLANES = {
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
 }
-# Formats that differ from int3_g_idx, fp8_e4m3 and int8_affine in a const or how a number is read: their
-# products are tested by way of these.
+# Formats that differ from int3_g_idx, fp8_e4m3, int8_affine and int4_offsets in a const or how a number is
+# read: their products are tested by way of these.
 ALIKE = (
-    *("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int1_affine", "int2_affine"),
+    *("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int1_affine", "int2_affine", "int4_affine"),
     *("int1_affine_rows", "int2_affine_rows", "int8_affine_rows"),
 )
 # Those that go through every kernel of products.

@@ -1,5 +1,7 @@
 """What a file is called that is no model: by its first bytes, and before the rest of it is read."""
 
+import io
+
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -75,19 +77,43 @@ def test_weights_alone_are_named_without_being_read(tmp_path):
 
 
 PAGE = b"<!DOCTYPE html><html><head><title>Not found</title></head></html>"
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d7a" * 16 + b"\nsize 123456\n"
+OTHERS = {
+    "page": (PAGE, "is a web page"),
+    "gzip": (b"\x1f\x8b\x08\x00" + PAGE, "is compressed by gzip"),
+    "pointer": (POINTER, "is a pointer of Git LFS, not the file"),
+}
 
 
-@pytest.mark.parametrize("name", ["a.gguf", "a.safetensors", "a.npz", "a.bin", "a.pt2", "a.onnx", "a.tflite"])
-@pytest.mark.parametrize("data", [PAGE, b"\x1f\x8b\x08\x00" + PAGE], ids=["page", "gzip"])
-def test_every_reader_names_a_file_that_is_something_else(name, data, tmp_path):
+@pytest.mark.parametrize(
+    "name", ["a.gguf", "a.safetensors", "a.npz", "a.npy", "a.bin", "a.pt", "a.pt2", "a.onnx", "a.tflite"]
+)
+@pytest.mark.parametrize(("data", "words"), OTHERS.values(), ids=OTHERS)
+def test_every_reader_names_a_file_that_is_something_else(name, data, words, tmp_path):
     (tmp_path / name).write_bytes(data)
-    words = "is a web page" if data is PAGE else "is compressed by gzip"
     with pytest.raises(FormatError, match=rf"{name}: {words}") as raised:
         torch.inspect(tmp_path / name)
     assert len(str(raised.value)) < 300  # and no more than that
     if name.endswith((".npz", ".safetensors")):
         with pytest.raises(FormatError, match=words):
             torch.match(tmp_path / name, {"input": np.ones(1)})
+
+
+@pytest.mark.parametrize(("data", "words"), OTHERS.values(), ids=OTHERS)
+def test_documents_and_files_of_torch_save_are_named_too(data, words, tmp_path):
+    for given in (tmp_path / "a.pt", io.BytesIO(data)):
+        (tmp_path / "a.pt").write_bytes(data)
+        with pytest.raises(FormatError, match=words):
+            torch.load(given)
+    for name in ("config.json", "tokenizer.json", "model.safetensors.index.json"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_bytes(data)
+        if name == "config.json":
+            safetensors.numpy.save_file({"x": np.zeros(1, "f")}, folder / "model.safetensors")
+        open_it = torch.AutoTokenizer if name == "tokenizer.json" else torch.AutoModelForCausalLM
+        with pytest.raises(FormatError, match=rf"{name}: {words}"):
+            open_it.from_pretrained(folder)
 
 
 def test_the_order_of_a_recording_is_read_with_care(tmp_path):

@@ -25,6 +25,7 @@ from ..weights.saving import replacing
 from .gguf import FREQUENCIES, LONG, SHORT, gguf_name, paths, reshaped, turn_by
 from .gguf_changes import CHANGES, TensorChange, changes
 from .gguf_pieces import pieces
+from .gguf_undoing import parameter_at
 from .loading import check_names
 from .rotary import kind_of
 
@@ -97,7 +98,7 @@ def save_gguf(
         for values in factors.values():
             pad_gguf(file, values)
         for entry in entries:
-            written, value = 0, read(entry.source) if read is not None else _at(model, entry.source)
+            written, value = 0, read(entry.source) if read is not None else parameter_at(model, entry.source)
             for piece in pieces(value, entry.change, entry.kind):
                 file.write(piece.data)
                 written += piece.nbytes
@@ -120,7 +121,11 @@ def _entries(model: Any, reader: type[Any], formats: Mapping[str, str | None]) -
                 )
             settings.append(setting)
     names, found, unknown = model.gguf_paths(), [], []
-    ties = {path for path, source in model.gguf_ties().items() if _at(model, path) is _at(model, source)}
+    ties = {
+        path
+        for path, source in model.gguf_ties().items()
+        if parameter_at(model, path) is parameter_at(model, source)
+    }
     for path, value in model.state_dict().items():
         if path in ties or path.startswith(model.gguf_passed):
             continue
@@ -295,8 +300,3 @@ def _equal(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, list | tuple) and isinstance(theirs, list | tuple):
         return list(mine) == list(theirs)
     return mine == theirs
-
-
-def _at(model: Any, path: str) -> Any:
-    owner, _, name = path.rpartition(".")
-    return getattr(model.get_submodule(owner), name)

@@ -86,7 +86,7 @@ def folder_weights(model: Any) -> dict[str, FolderWeight]:
             parts.pop(path, None)
         shape = tuple(value.shape)
         kept = tuple((p, tuple(step for step in some if _does(step[1]))) for p, some in parts.items())
-        in_blocks = any(_is_in_blocks(_at(model, p)) for p in parts if p in own)
+        in_blocks = any(_is_in_blocks(parameter_at(model, p)) for p in parts if p in own)
         names = [] if in_blocks else before.folder_names(path, shape)
         found[path] = FolderWeight(path, shape, names, kept)
     given = {path for weight in found.values() for path, _ in weight.parts}
@@ -114,7 +114,7 @@ def read_weight(model: Any, weight: FolderWeight) -> Any:
         model: of a GGUF.
         weight: of its folder.
     """
-    values = [_at(model, path).detach() for path, _ in weight.parts]
+    values = [parameter_at(model, path).detach() for path, _ in weight.parts]
     kinds = {value.dtype.name for value in values}
     quantized = _is_in_blocks(values[0])
     if len(values) > 1:
@@ -197,7 +197,7 @@ def format_of(model: Any, weight: FolderWeight) -> Any:
     Raises:
         ArgumentError: it is quantized, and its parts are no rows of one format.
     """
-    values = [_at(model, path) for path, _ in weight.parts]
+    values = [parameter_at(model, path) for path, _ in weight.parts]
     if any(map(_is_in_blocks, values)):
         if weight.keeps_rows and _are_alike(values):
             return values[0].dtype
@@ -211,7 +211,8 @@ def format_of(model: Any, weight: FolderWeight) -> Any:
     return (HALVES.get(kind.name) or kind) if _are_alike(values) else dt.float32
 
 
-def _at(model: Any, path: str) -> Any:
+def parameter_at(model: Any, path: str) -> Any:
+    """A parameter or buffer of a model by its path."""
     owner, _, name = path.rpartition(".")
     return getattr(model.get_submodule(owner), name)
 

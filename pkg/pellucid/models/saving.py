@@ -23,7 +23,16 @@ from ..tensors.tensor import Tensor
 from ..weights.saving import save_tensors
 from .generate.config import TABLE
 from .gguf_changes import CHANGES
-from .gguf_undoing import HALVES, FolderWeight, converted, folder_weights, format_of, plain, read_weight
+from .gguf_undoing import (
+    HALVES,
+    FolderWeight,
+    converted,
+    folder_weights,
+    format_of,
+    parameter_at,
+    plain,
+    read_weight,
+)
 
 Undone = Mapping[str, FolderWeight]  # weights of the folder that a GGUF was made of, by path
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -100,7 +109,11 @@ def _pieces(model: Any, undone: Undone) -> Iterator[tuple[str, _Piece]]:
     origin, known = model.origin, {}
     if origin is not None and origin.keys is not None:
         known = origin.tensors
-    tied = {path for path, source in model.ties().items() if model.get_parameter(path) is _at(model, source)}
+    tied = {
+        path
+        for path, source in model.ties().items()
+        if model.get_parameter(path) is parameter_at(model, source)
+    }
     for path, value in (undone or model.state_dict()).items():
         if path in tied:
             continue
@@ -131,11 +144,6 @@ def _planes(path: str, shape: tuple[int, ...], fmt: QuantFormat) -> Iterator[tup
     for k, plane in enumerate(fmt.planes):
         size = plane.rows(shape[0]), plane.row_bytes(fmt.units(shape[1]))
         yield f"{path.removesuffix('.weight')}.{fmt.name}_{plane.name}", _Piece(path, size, dt.uint8, plane=k)
-
-
-def _at(model: Any, path: str) -> Any:
-    owner, _, name = path.rpartition(".")
-    return getattr(model.get_submodule(owner), name)
 
 
 def _shards(model: Any, most: int, undone: Undone) -> list[dict[str, _Piece]]:
@@ -171,7 +179,7 @@ def _read(model: Any, path: str, undone: Undone) -> Any:
     """A parameter as a folder has it: a tensor, or the planes of a quantized one."""
     if undone:
         return read_weight(model, undone[path])
-    value = _at(model, path).detach()
+    value = parameter_at(model, path).detach()
     is_quantized = value.dtype.is_quantized and value.dtype.name not in HALVES
     return planes_of(value) if is_quantized else plain(value)
 

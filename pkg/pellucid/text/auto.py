@@ -113,6 +113,7 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         document = yield from _read(beside("tokenizer.json"))
         if document is None:
             return _from_checkpoint((yield weights, "open", (place,), {}), config)
+        kind.refuse(f"{place.name}/tokenizer.json", document[: kind.BYTES], "a tokenizer")
     found = yield from _configuration(beside)
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
 

@@ -26,6 +26,7 @@ from ..tensors.meta import meta
 from ..tensors.shape import Size
 from ..tensors.tensor import Tensor
 from ..weights.formats.unpickler import Unpickler, names, whole
+from ..weights.kind import BYTES, refuse
 from ..weights.saving import element_bytes, replacing
 from .compat import module_of
 from .pickler import Pickler
@@ -151,10 +152,20 @@ def load(
     except pickle.UnpicklingError as error:
         raise FormatError(f"{name}: its pickle is broken ({error!s:.100}).") from None
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, LookupError, struct.error) as error:
+        if not zipfile.is_zipfile(f):
+            refuse(str(name), _begin(f), "a zip archive, such as torch.save writes,")
         raise FormatError(
             f"{name}: is no zip file as torch.save writes it ({error!s:.100}). Save it anew with PyTorch 1.6 "
             "or newer."
         ) from None
+
+
+def _begin(f: Any) -> bytes:
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            return file.read(BYTES)
+    f.seek(0)
+    return f.read(BYTES)
 
 
 class _Archive:

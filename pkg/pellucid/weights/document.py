@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from ..errors import FormatError
+from .kind import BYTES, refuse
 
 _MOST_VALUES = 1 << 21  # a file of 200,000 tensors has a million
 _BLOCK = 1 << 20  # bytes that are looked at together
@@ -52,6 +53,7 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
     except FormatError:
         raise
     except (ValueError, RecursionError) as error:
+        refuse(where, text[:BYTES], "JSON")
         raise FormatError(
             f"{where}: not valid JSON ({str(error)[:200]}). The file is damaged or of another format."
         ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import FormatError
+
 BYTES = 16  # of the beginning are enough
 LONGEST_HEADER = 100_000_000  # of a safetensors file, in bytes
 
@@ -30,6 +32,24 @@ def known(begin: bytes) -> str:
     if _text(begin).startswith(b"<"):
         return "is a web page (it begins with <)"
     return ""
+
+
+def refuse(name: str, begin: bytes, wanted: str) -> None:
+    """Raise where a file is known to be something else.
+
+    Args:
+        name: the file's.
+        begin: its first `BYTES` bytes.
+        wanted: what was expected, such as ``"an ONNX file"``.
+
+    Raises:
+        FormatError: it is known.
+    """
+    if clause := known(begin):
+        raise FormatError(
+            f"{name}: {clause}; {wanted} was expected. Give the address of the file itself, or download it "
+            "again."
+        )
 
 
 def is_safetensors(begin: bytes) -> bool:

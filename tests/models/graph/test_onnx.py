@@ -197,6 +197,62 @@ def test_tensors_that_contradict_themselves():
     bad(constant(lambda t: t.ClearField("raw_data")), FormatError, "0 values in float_data, and 3 are needed")
 
 
+def declared(change) -> bytes:
+    """The network with other declarations."""
+    graph = onnx.load_from_string(network())
+    change(graph.graph)
+    return graph.SerializeToString()
+
+
+def value_info(name, shape, kind=TensorProto.FLOAT):
+    return lambda graph: graph.value_info.append(helper.make_tensor_value_info(name, kind, shape))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (value_info("c", [None, 5, 8, 8]), r"node 'conv.first' .* \[1, 4, 8, 8\], and .* \[\?, 5, 8, 8\]"),
+        (value_info("r", ["n", 4, 64]), r"node 'relu' .* \[1, 4, 8, 8\], and the file declares r: float32"),
+        (value_info("t", [3], TensorProto.INT64), r"node 'target' .* gives t: int64 \[2\], and .* \[3\]"),
+        (value_info("t", [2]), r"node 'target' .* gives t: int64 \[2\], and the file declares t: float32"),
+        (
+            lambda graph: graph.output[0].CopyFrom(
+                helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 6])
+            ),
+            r"node 'head' \(Gemm\).* gives y: float32 \[1, 5\], and the file declares y: float32 \[n, 6\]",
+        ),
+    ],
+)
+@pytest.mark.parametrize("device", DEVICES)
+def test_shapes_that_contradict_each_other_name_the_node(change, match, device):
+    ours = torch.onnx.load(declared(change), device=device)
+    with pytest.raises(ShapeError, match=match):
+        ours(torch.ones(1, 1, 8, 8, device=device))
+
+
+def test_declarations_that_contradict_each_other_are_refused_at_once():
+    bad(
+        declared(value_info("y", ["n", 6])),
+        FormatError,
+        r"'head', which makes it, also gives y: float32 \[n,",
+    )
+    bad(
+        declared(value_info("w", [4, 3, 3])),
+        FormatError,
+        r"declares w: float32 \[4, 3, 3\], and it is w: \? ",
+    )
+    bad(declared(value_info("x", ["n", 3, 8, 8])), FormatError, r"and it is x: float32 \[n, 1, 8, 8\]")
+    right = declared(
+        lambda graph: [value_info("c", ["batch", 4, None, 8])(graph), value_info("r", [])(graph)]
+    )
+    graph = onnx.load_from_string(right)
+    graph.graph.value_info[1].type.tensor_type.ClearField("shape")
+    assert torch.onnx.load(graph.SerializeToString(), device="cpu")(np.ones((2, 1, 8, 8), "f")).shape == (
+        2,
+        5,
+    )
+
+
 def test_calls_that_do_not_fit():
     ours = torch.onnx.load(network(), device="cpu")
     x = torch.ones(2, 1, 8, 8, device="cpu")

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -30,7 +31,7 @@ def bad(data: bytes, error, match: str) -> None:
 
 
 def test_what_is_refused_says_where():
-    bad(b"", FormatError, "no TensorFlow Lite")
+    bad(b"", FormatError, "TensorFlow Lite")
     bad(b"\0" * 64, FormatError, "'TFL3' was expected")
     f = File(x=((2, 3),))
     y = f.node("UNIQUE", [f.node("WHERE", [0], f.tensor("a", ()))], f.tensor("b", ()))
@@ -51,6 +52,22 @@ def test_what_is_refused_says_where():
     f = File(x=((2, 3),))
     f.constant(np.int8([1, 2]), ([0.1, 0.2, 0.3], [0, 0, 0], 0), name="w")
     bad(f.bytes(0), FormatError, r"'w'.*3 scales along axis 0 of shape \(2,\)")
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (2, 3, 1), (-1, 5)])
+def test_shapes_that_contradict_each_other_name_the_node(shape):
+    f = File(x=((2, 3),))
+    y = f.node("ABS", [0], f.tensor("y", [max(n, 1) for n in shape]))
+    f.graph.tensors[y].shapeSignature = list(shape)
+    model = torch.tflite.load(f.bytes(f.node("NEG", [y], f.tensor("z", (2, 3)))), device="cpu")
+    declared = ", ".join("?" if n < 0 else str(n) for n in shape)
+    with pytest.raises(
+        ShapeError, match=rf"node 'y' \(ABS\).* \[2, 3\], .*declares y: \? \[{re.escape(declared)}\]"
+    ):
+        model(torch.zeros(2, 3, device="cpu"))
+    f.graph.tensors[y].shape, f.graph.tensors[y].shapeSignature = [1, 3], [-1, 3]
+    model = torch.tflite.load(f.bytes(2), device="cpu")
+    assert model(torch.ones(2, 3, device="cpu")).tolist() == [[-1.0] * 3] * 2
 
 
 def test_calls_that_do_not_fit():

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import AsyncGenerator, Generator
 from contextlib import closing
 from typing import Any
+
+import numpy as np
 
 from ...device.stream import stream as device_stream
 from ...errors import DimensionError, ShapeError
 from ...nn.hooks import Tap
 from ...nn.modules import module as modules
 from ...ops.shape.joining import cat
+from ...tensors.construct import tensor
 from ...tensors.reading import ListRead
 from ...tensors.tensor import Tensor
 from .choice import Choice
@@ -111,7 +115,7 @@ def steps(
     watched = _Watch(model)
     step = step_of(model)
     kept, original = begun, getattr(model, "original_positions", None)
-    said: list[Tensor] = []
+    said = array("q")  # ids until then, those of a step one behind another
 
     def follow(chosen: Tensor) -> Tensor:
         """The logits behind ids that were chosen."""
@@ -121,7 +125,8 @@ def steps(
         # All positions turn otherwise from here on: the text is run again, once.
         kept = 0
         cache.crop(0)
-        return step.logits(cat([ids, *(row.unsqueeze(1) for row in said)], 1), cache)
+        rows = np.array(said, np.int64).reshape(-1, batch).T
+        return step.logits(cat([ids, tensor(rows, dtype=ids.dtype, device=ids.device)], 1), cache)
 
     try:
         logits = step.logits(ids, cache)
@@ -130,8 +135,6 @@ def steps(
             read = chosen.tolist_later()
             last = count + 1 == config.max_new_tokens
             logits = ahead = None
-            if original is not None and cache.length <= original:
-                said.append(chosen)
             version = modules.version, modules.looks
             is_ahead = chosen.device.type == "webgpu" and not last and cache.length != original
             if is_ahead and not watched():
@@ -144,6 +147,8 @@ def steps(
                 del now
             kept = begun + length + count
             values = yield read
+            if original is not None and kept <= original:
+                said.extend(values)
             stopped = [s or v in stops for s, v in zip(stopped, values, strict=True)]
             if last or all(stopped):
                 return

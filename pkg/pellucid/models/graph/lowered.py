@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class GraphStep:
         inputs, outputs: names of values; "" is one left out.
         attributes: by name.
         early: the value depends on constants and shapes alone.
+        declared: what the file says of outputs, by name, where it says something.
     """
 
     name: str
@@ -36,11 +37,12 @@ class GraphStep:
     outputs: list[str]
     attributes: dict[str, Any]
     early: bool = False
+    declared: dict[str, GraphValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class GraphValue:
-    """A graph's input or output: name, dtype and shape, whose lengths are numbers, names or None."""
+    """A value that a file declares: name, dtype and shape, whose lengths are numbers, names or None."""
 
     name: str
     dtype: DType | None
@@ -49,6 +51,15 @@ class GraphValue:
     def __repr__(self) -> str:
         shape = "?" if self.shape is None else ", ".join("?" if n is None else str(n) for n in self.shape)
         return f"{self.name}: {self.dtype.name if self.dtype else '?'} [{shape}]"
+
+    def fits(self, shape: tuple[int | str | None, ...] | None, dtype: DType | None) -> bool:
+        """Whether a value may be so: no number is another one, and no type. Names and None are any number."""
+        if dtype is not None and self.dtype is not None and dtype is not self.dtype:
+            return False
+        if shape is None or self.shape is None:
+            return True
+        numbers = [pair for pair in zip(shape, self.shape) if all(isinstance(n, int) for n in pair)]
+        return len(shape) == len(self.shape) and all(a == b for a, b in numbers)
 
 
 @dataclass
@@ -150,6 +161,14 @@ class Lowered:
         made = result if isinstance(result, (tuple, list)) else (result,)
         if any(name and (k >= len(made) or made[k] is None) for k, name in enumerate(names)):
             raise ArgumentError(f"outputs are {', '.join(names)}, and not all of them are computed here.")
+        for name, x in zip(names, made):
+            declared = self.step.declared.get(name)
+            if declared is not None and not declared.fits(x.shape, x.dtype):
+                there = GraphValue(name, x.dtype, tuple(x.shape))
+                raise ShapeError(
+                    f"gives {there!r}, and the file declares {declared!r}. The file contradicts itself: "
+                    "export it again, or take that declaration out of it."
+                )
         return made[0] if len(names) == 1 else made[: len(names)]
 
     def _placed(self, kind: str, kept: bool, x: Tensor | None, device: Device) -> Any:

@@ -16,7 +16,7 @@ from zlib import crc32
 
 from ...errors import FormatError
 from ..fields import shown
-from ..kind import known
+from ..kind import BYTES, refuse
 from ..place import LONGEST_FILE, whole
 from ..source import MemorySource, Source
 
@@ -155,11 +155,12 @@ def read(source: Source, deflated: bool = False):
         FormatError: the file is no zip archive, is cut short, or has encrypted entries, or compressed ones
         that may not be.
     """
-    mark = yield source, 0, 4
-    if mark != MAGIC:
+    begin = yield source, 0, BYTES
+    if begin[:4] != MAGIC:
+        refuse(source.name, begin, "a zip archive")
         raise FormatError(
-            f"{source.name}: {known(mark) or f'begins with {mark!r}'}; a zip archive was expected. Give the "
-            "address of the file itself, or download it again."
+            f"{source.name}: begins with {bytes(begin[:4])!r}; a zip archive was expected. Give the address "
+            "of the file itself, or download it again."
         )
     if source.ordered:  # a server that gives no ranges: the directory is at the end
         data = yield from whole(source, LONGEST_FILE)

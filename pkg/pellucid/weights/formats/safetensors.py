@@ -13,7 +13,7 @@ from ..checkpoint import MOST_DIMENSIONS, Checkpoint, TensorInfo, check_layout, 
 from ..document import parse_object
 from ..fields import shown
 from ..header import Header
-from ..kind import BYTES, LONGEST_HEADER, describe, is_safetensors, known
+from ..kind import BYTES, LONGEST_HEADER, describe, is_safetensors, refuse
 
 LONGEST_NAME = 1 << 16
 _DEEPEST = 4  # levels of brackets in a header
@@ -65,12 +65,8 @@ def read(header: Header):
             f"{source.name}: the file is cut short: its header has {length:,} bytes, but the file only "
             f"{source.size:,}. Download it again."
         )
-    if 8 + length > min(header.longest, source.size) and (clause := known(begin)):
-        raise FormatError(
-            f"{source.name}: {clause}; weights were expected. Give the address of the weights themselves, or "
-            "download them again."
-        )
     if 8 + length > min(header.longest, source.size):
+        refuse(source.name, begin, "a file of weights")
         raise FormatError(
             f"{source.name}: {describe(begin)}, so it is of another format or damaged: as a safetensors "
             f"header's length it begins with {length:,} bytes, but the file has {source.size:,} and a header "

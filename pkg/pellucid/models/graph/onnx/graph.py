@@ -12,7 +12,7 @@ from ....weights.checkpoint import TensorInfo
 from ....weights.fields import shown
 from ..lowered import FileGraph, GraphStep, GraphValue, find_early, is_small, unique
 from ..rows import refuse
-from .constants import Constants, data_type
+from .constants import TYPES, Constants, data_type
 from .functions import inlined
 from .table import REFUSED, find
 
@@ -52,6 +52,7 @@ def build(model: Any, constants: Constants) -> FileGraph:
     nodes = inlined(where, graph.node, model.functions)
     steps = _steps(where, nodes, opsets, constants, values)
     outputs = [_declared(where, v) for v in graph.output]
+    _compare(where, graph, {i.name: i for i in inputs}, steps, values)
     early = {name for name, value in values.items() if is_small(value)}
     find_early(steps, early, set(values))
     return FileGraph(where, inputs, outputs, steps, values, early)
@@ -77,14 +78,43 @@ def _declared(where: str, value: Any) -> GraphValue:
             "model with tensors as its inputs and outputs."
         )
     tensor = value.type.tensor_type
-    shape = None
-    if tensor.HasField("shape"):
-        # A length that is not known is written as nothing, a name, "?", 0 or -1.
-        shape = tuple(
-            (d.dim_param if d.dim_param.isidentifier() else None) or max(d.dim_value, 0) or None
-            for d in tensor.shape.dim
-        )
-    return GraphValue(name, data_type(f"{where}: {shown(name)}", tensor.elem_type), shape)
+    return GraphValue(name, data_type(f"{where}: {shown(name)}", tensor.elem_type), _shape(tensor))
+
+
+def _shape(tensor: Any) -> tuple[int | str | None, ...] | None:
+    if not tensor.HasField("shape"):
+        return None
+    # A length that is not known is written as nothing, a name, "?", 0 or -1.
+    return tuple(
+        (d.dim_param if d.dim_param.isidentifier() else None) or max(d.dim_value, 0) or None
+        for d in tensor.shape.dim
+    )
+
+
+def _compare(
+    where: str,
+    graph: Any,
+    inputs: dict[str, GraphValue],
+    steps: list[GraphStep],
+    values: dict[str, np.ndarray | TensorInfo],
+) -> None:
+    """Have steps know what is declared of their outputs; refuse what differs from what is there at once."""
+    makers = {name: step for step in steps for name in step.outputs if name}
+    for value in (*graph.value_info, *graph.output, *graph.input):
+        tensor = value.type.tensor_type
+        known = GraphValue(value.name, TYPES.get(tensor.elem_type, ("", None))[1], _shape(tensor))
+        step, constant = makers.get(value.name), values.get(value.name)
+        there = step.declared.get(value.name) if step is not None else inputs.get(value.name)
+        if constant is not None:
+            there = GraphValue(value.name, None, tuple(constant.shape))
+        if there is not None and not known.fits(there.shape, there.dtype):
+            by = f"node {shown(step.name)}, which makes it, also gives" if step is not None else "it is"
+            raise FormatError(
+                f"{where}: declares {known!r}, and {by} {there!r}. The file contradicts itself: export it "
+                "again, or take that declaration out of it."
+            )
+        if step is not None and there is None:
+            step.declared[value.name] = known
 
 
 def _steps(

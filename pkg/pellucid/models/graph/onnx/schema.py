@@ -17,7 +17,7 @@ MESSAGES = {
     "Opset": "1 domain string, 2 version int64",
     "Entry": "1 key string, 2 value string",
     "Graph": "1 node *Node, 2 name string, 5 initializer *Tensor, 11 input *ValueInfo, 12 output *ValueInfo, "
-    "15 sparse_initializer *Other",
+    "13 value_info *ValueInfo, 15 sparse_initializer *Other",
     "Node": "1 input *string, 2 output *string, 3 name string, 4 op_type string, 5 attribute *Attribute, "
     "7 domain string, 8 overload string",
     "Function": "1 name string, 4 input *string, 5 output *string, 6 attribute *string, 7 node *Node, "

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import Any
 
 from ....errors import FormatError
-from ....weights.kind import BYTES, known
+from ....weights.kind import BYTES, refuse
 from ....weights.source import Source
 from .schema import MESSAGES, fields, message_class
 
@@ -38,11 +38,7 @@ def read_model(source: Source) -> Generator[Any, Any, Any]:
     if not source.size:
         raise FormatError(f"{source.name}: is empty. Give an ONNX file.")
     begin = yield from walk.look(0, BYTES)
-    if clause := known(walk.data[begin : begin + BYTES]):
-        raise FormatError(
-            f"{source.name}: {clause}, no ONNX file. Give the address of the file itself, or download it "
-            "again."
-        )
+    refuse(source.name, walk.data[begin : begin + BYTES], "an ONNX file")
     data = yield from walk.message("Model", 0, source.size, "model", 0)
     try:
         return parse(bytes(data))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import FormatError
-from ....weights.kind import known
+from ....weights.kind import BYTES, refuse
 from ....weights.place import LONGEST_FILE, whole
 from ....weights.source import MemorySource, Source
 from .schema import TABLES, UNIONS, TableField, fields
@@ -46,11 +46,12 @@ def read_flatbuffer(source: Source, mark: bytes, table: str) -> Steps:
     Raises:
         FormatError: the file is damaged, or of another format; names the field and the byte.
     """
-    start = yield source, 0, 8
+    start = yield source, 0, BYTES
     if len(start) < 8 or start[4:8] != mark:
+        refuse(source.name, start, "a TensorFlow Lite file")
         raise FormatError(
-            f"{source.name}: {known(start[:8]) or f'begins with {bytes(start[:8])!r}'}, and {mark!r} was "
-            "expected at byte 4. It is no TensorFlow Lite file, or damaged."
+            f"{source.name}: begins with {bytes(start[:8])!r}, and {mark!r} was expected at byte 4. It is no "
+            "TensorFlow Lite file, or damaged."
         )
     if source.ordered or source.size is None or source.size <= _SMALL_FILE:
         data = yield from whole(source, LONGEST_FILE)

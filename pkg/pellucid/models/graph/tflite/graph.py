@@ -82,8 +82,11 @@ class _Builder:
     def declared(self, k: int) -> GraphValue:
         name = self.name(k, "an input or output of the graph")
         t = self.graph.tensors[k]
-        shape = tuple(None if n < 0 else n for n in t.shape_signature or t.shape)
-        return GraphValue(name, data_type(f"{self.where}: {shown(name)}", t.type), shape)
+        return GraphValue(name, data_type(f"{self.where}: {shown(name)}", t.type), self.shape(k))
+
+    def shape(self, k: int) -> tuple[int | None, ...]:
+        t = self.graph.tensors[k]
+        return tuple(None if n < 0 else n for n in t.shape_signature or t.shape)
 
     def code(self, k: int, node: Any) -> str:
         if not 0 <= node.opcode_index < len(self.codes):
@@ -181,7 +184,10 @@ class _Builder:
             raise FormatError(f"{full}: {error}") from None
         if "kind" in row.attributes and outputs:  # the dtype of the result
             attributes["kind"] = data_type(full, self.graph.tensors[node.outputs[0]].type)
-        return GraphStep(name, found, inputs, outputs, attributes)
+        # Without lengths it is a number, or not known.
+        shapes = {n: self.shape(i) for n, i in zip(outputs, node.outputs)}
+        declared = {n: GraphValue(n, None, shape) for n, shape in shapes.items() if shape}
+        return GraphStep(name, found, inputs, outputs, attributes, declared=declared)
 
     def options(self, full: str, node: Any, table: str) -> dict[str, Any]:
         number = node.options_type
