@@ -22,7 +22,7 @@ from .config import GenerationConfig
 from .step import step_of
 
 
-def _room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
+def room(model: Any, ids: Tensor, config: GenerationConfig, cache: Any) -> Any:
     """The cache to write into: the one given, if what is asked for fits, or a new one."""
     batch, length = ids.shape
     positions = model.config.max_position_embeddings
@@ -107,7 +107,7 @@ def steps(
     ends while a text is run again.
     """
     begun = 0 if cache is None else cache.length
-    cache = _room(model, ids, config, cache)
+    cache = room(model, ids, config, cache)
     batch, length = ids.shape
     choice = Choice(config, ids, rounded(length + config.max_new_tokens))
     stops = frozenset(config.stops)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, closing, nullcontext
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...errors import ArgumentError, ShapeError
 from ...ops.shape.joining import cat
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
+from .assisted import assisted_steps, check
 from .config import GenerationConfig, settings_of
 from .loop import each, each_async, steps
 
@@ -72,6 +73,8 @@ def generate(
     streamer: Any = None,
     past_key_values: Any = None,
     plan: Any = None,
+    assistant_model: Any = None,
+    num_assistant_tokens: int = 5,
     **settings: Any,
 ) -> Tensor:
     """Continue sequences of ids.
@@ -87,12 +90,16 @@ def generate(
             repetition penalty counts only ``input_ids`` and what follows.
         plan: a `pellucid.lens.Plan` of what is changed in every step. To see values too, open
             `pellucid.lens.attach` around the loop over `stream`.
+        assistant_model: a smaller model of the same vocabulary that drafts ids, which this one verifies
+            (speculative decoding): the same greedy ids in fewer of its steps, of one sequence.
+        num_assistant_tokens: ids of a draft.
         settings: those of `GenerationConfig`, or ``generation_config=`` as a whole.
 
     Returns:
         Ids with the prompt: (batch, time + new).
 
     Raises:
+        ArgumentError: ``assistant_model`` with settings that are not greedy, or a model that cannot go back.
         DimensionError: the model or the cache has not as many positions.
         IndexOutOfRange: an id of the prompt is not in the vocabulary.
         ShapeError: ids are not a matrix, or the mask hides some.
@@ -116,8 +123,9 @@ def generate(
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
         streamer.put(prompt.tolist())
+    loop = _loop(model, prompt, config, past_key_values, plan, assistant_model, num_assistant_tokens)
     with _following(model, plan):
-        for values in each(steps(model, prompt, config, past_key_values)):
+        for values in _each(loop):
             shown = collected.add(values)
             if streamer is not None:
                 streamer.put(shown)
@@ -134,6 +142,8 @@ async def generate_async(
     streamer: Any = None,
     past_key_values: Any = None,
     plan: Any = None,
+    assistant_model: Any = None,
+    num_assistant_tokens: int = 5,
     **settings: Any,
 ) -> Tensor:
     """The awaitable twin of `generate`, for places where Python cannot block."""
@@ -143,8 +153,9 @@ async def generate_async(
     collected = _Collected(config, prompt.shape[0])
     if streamer is not None:
         streamer.put(await prompt.tolist_async())
+    loop = _loop(model, prompt, config, past_key_values, plan, assistant_model, num_assistant_tokens)
     with _following(model, plan):
-        async for values in each_async(steps(model, prompt, config, past_key_values)):
+        async for values in _each_async(loop):
             shown = collected.add(values)
             if streamer is not None:
                 streamer.put(shown)
@@ -160,12 +171,15 @@ def stream(
     attention_mask: Any = None,
     past_key_values: Any = None,
     plan: Any = None,
+    assistant_model: Any = None,
+    num_assistant_tokens: int = 5,
     **settings: Any,
 ) -> Iterator[int]:
     """The new ids of one sequence, one by one as they come. Stop by leaving the loop.
 
     Args:
         model, input_ids, attention_mask, past_key_values, plan, settings: as in `generate`, for one sequence.
+        assistant_model, num_assistant_tokens: as there.
 
     Raises:
         ShapeError: several sequences.
@@ -174,7 +188,8 @@ def stream(
     prompt, mask = _prompt(model, input_ids, attention_mask)
     _refuse_padding(mask.tolist() if isinstance(mask, Tensor) else mask)
     _refuse_several(prompt)
-    with _following(model, plan), closing(each(steps(model, prompt, config, past_key_values))) as found:
+    loop = _loop(model, prompt, config, past_key_values, plan, assistant_model, num_assistant_tokens)
+    with _following(model, plan), closing(_each(loop)) as found:
         for values in found:
             yield values[0]
 
@@ -186,6 +201,8 @@ async def stream_async(
     attention_mask: Any = None,
     past_key_values: Any = None,
     plan: Any = None,
+    assistant_model: Any = None,
+    num_assistant_tokens: int = 5,
     **settings: Any,
 ) -> AsyncIterator[int]:
     """The asynchronous twin of `stream`."""
@@ -193,10 +210,36 @@ async def stream_async(
     prompt, mask = _prompt(model, input_ids, attention_mask)
     _refuse_padding(await mask.tolist_async() if isinstance(mask, Tensor) else mask)
     _refuse_several(prompt)
+    loop = _loop(model, prompt, config, past_key_values, plan, assistant_model, num_assistant_tokens)
     with _following(model, plan):
-        async with aclosing(each_async(steps(model, prompt, config, past_key_values))) as found:
+        async with aclosing(_each_async(loop)) as found:
             async for values in found:
                 yield values[0]
+
+
+def _loop(model: Any, prompt: Tensor, config: Any, cache: Any, plan: Any, assistant: Any, count: int) -> Any:
+    """The loop of generation, with or without a model that drafts."""
+    if assistant is None:
+        return steps(model, prompt, config, cache)
+    if plan is not None:
+        raise ArgumentError("generate: assistant_model drafts for a model as it is. Leave out plan.")
+    check(model, assistant, prompt, config, count, cache is not None)
+    return assisted_steps(model, assistant, prompt, config, count)
+
+
+def _each(loop: Any) -> Generator[Any, None, None]:
+    """The ids of each position; a step that verifies gives several, of one sequence."""
+    with closing(each(loop)) as found:
+        for values in found:
+            yield from values if isinstance(values[0], list) else [values]
+
+
+async def _each_async(loop: Any) -> AsyncGenerator[Any, None]:
+    """The awaitable twin of `_each`."""
+    async with aclosing(each_async(loop)) as found:
+        async for values in found:
+            for one in values if isinstance(values[0], list) else [values]:
+                yield one
 
 
 def _following(model: Any, plan: Any) -> AbstractContextManager:
