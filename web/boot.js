@@ -11,7 +11,7 @@
  * boot(options) -> Promise<Python>
  *   packages   names in the site's lock file to load; default ["numpy", "pellucid"]
  *   more       address of a folder with a pyodide-lock.json of the same Pyodide, whose packages can be imported too
- *   env        more environment variables; PELLUCID_SITE (the site's address, with a final slash) is always set
+ *   env        more environment variables; PELLUCID_SITE (the site's address) is always set
  *   site       the site's address; default: the folder above this file
  *   onProgress({ stage, milliseconds })  stage is "runtime", "packages" or "ready"
  *   onStdout(text), onStderr(text)       as written, not split into lines; several writes may come together. With isolation
@@ -27,7 +27,7 @@
  *   interrupt(cancel) -> boolean       true when the signal was sent; false when the page cannot (see interruptNote). `cancel`
  *       is code to run as soon as Python only waits, where no signal reaches it; it works on every page
  *   interruptNote                      null, or why interrupt() cannot work here
- *   terminate()                        ends the worker and rejects what is pending
+ *   terminate()                        ends the worker; what is pending and what is called later rejects with TerminatedError
  *   info                               { pyodide, python, jspi, webgpu, isolated, loaded, milliseconds }; loaded: addresses
  *
  * Messages, page to worker ({ kind, ... }):
@@ -51,6 +51,21 @@ export class PythonError extends Error {
   }
 }
 
+/** A call to a Python that was ended, before or while it ran. */
+export class TerminatedError extends Error {
+  constructor(message) {
+    super(message);
+    this.name = "TerminatedError";
+  }
+}
+
+/** The address of a folder, whether or not it was given with its final slash. */
+export function folder(address, base) {
+  const found = new URL(address, base);
+  found.pathname = found.pathname.replace(/\/?$/, "/");
+  return found.href;
+}
+
 export async function boot(options = {}) {
   const python = new Python(options);
   await python.ready;
@@ -66,7 +81,8 @@ class Python {
   #boot;
 
   constructor({ packages = ["numpy", "pellucid"], more = null, env = {}, site, ...listeners }) {
-    const here = new URL(site ?? "..", import.meta.url).href;
+    const here = folder(site ?? "..", import.meta.url);
+    const beside = more && folder(more, location.href);
     this.interruptNote = null;
     if (globalThis.crossOriginIsolated) {
       this.#interrupts = new Uint8Array(new SharedArrayBuffer(1));
@@ -89,7 +105,7 @@ class Python {
       listeners.onCrash?.(error);
     };
     const [interrupts, taken] = [this.#interrupts, this.#taken];
-    this.#worker.postMessage({ kind: "start", site: here, packages, more, env, interrupts, taken });
+    this.#worker.postMessage({ kind: "start", site: here, packages, more: beside, env, interrupts, taken });
   }
 
   run(code, inputs = {}, filename = "<page>") {
@@ -114,11 +130,11 @@ class Python {
   }
 
   terminate() {
-    this.#end(new Error("Python was terminated."));
+    this.#end(new TerminatedError("Python was terminated."));
   }
 
   #ask(message) {
-    if (!this.#worker) return Promise.reject(new Error("Python was terminated. Boot it again."));
+    if (!this.#worker) return Promise.reject(new TerminatedError("Python was terminated. Start it again."));
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });

@@ -6,7 +6,7 @@ Events that are sent: ``pellucid-progress`` and ``pellucid-token``, each with th
 import asyncio
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyodide.code import eval_code_async
 
 import pellucid as torch
 from pellucid import lens, weights
+from pellucid.utils import copies
 
 CANDIDATES = 5
 
@@ -40,32 +41,94 @@ class Loaded:
         return [self.tokenizer.decode([i]) for i in ids]
 
 
-_models: dict[Any, asyncio.Future] = {}  # by their addresses
+_loads: dict[Any, "Load"] = {}  # by the addresses of the models
 _numbered: dict[int, tuple[Any, Loaded]] = {}  # address and model, by the number that a program has
 _running: dict[int, weights.Cancel] = {}  # calls that can be stopped
 # Whether copies are kept is a setting of the whole page, so models are loaded one after the other.
 _one_load = asyncio.Lock()
 
 
-async def _load(source: Any, told: Any, cancel: Any, keep: bool | None) -> Loaded:
-    await torch.webgpu.open_async()
-    async with _one_load:
-        before = torch.settings.keep_copies
-        torch.settings.keep_copies = before if keep is None else keep
+class Load:
+    """A model on its way to all who asked for it: each is told how far it is, and may give up.
+
+    Args:
+        source: address of the model.
+        keep: whether a copy is kept in the browser; None as the page's setting says.
+    """
+
+    def __init__(self, source: Any, keep: bool | None):
+        self._source, self._keep = source, keep
+        self._waiting = 0
+        self._told: list[Callable[[weights.Progress], None]] = []
+        self._last: weights.Progress | None = None
+        self._task = asyncio.ensure_future(self._run())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it gave no model, so that who asks next begins anew."""
+        return self._task.done() and (self._task.cancelled() or self._task.exception() is not None)
+
+    async def _run(self) -> Loaded:
+        await torch.webgpu.open_async()
+        async with _one_load:
+            before = torch.settings.keep_copies
+            torch.settings.keep_copies = before if self._keep is None else self._keep
+            try:
+                tokenizer = await torch.AutoTokenizer.from_pretrained_async(self._source)
+                load = torch.AutoModelForCausalLM.from_pretrained_async
+                model = await load(self._source, on_progress=self._tell)
+                if torch.settings.keep_copies:
+                    with contextlib.suppress(torch.errors.SourceError):  # the model is there without a copy
+                        await copies.finish_async()
+                return Loaded(model, tokenizer)
+            finally:
+                torch.settings.keep_copies = before
+
+    def _tell(self, progress: weights.Progress) -> None:
+        self._last = progress
+        for told in list(self._told):
+            told(progress)
+
+    async def result(self, told: Callable[[weights.Progress], None] | None, cancel: weights.Cancel) -> Loaded:
+        """The model, once it is there. Who cancels leaves at once; the load ends when nobody waits for it.
+
+        Raises:
+            LoadCancelled: this caller's token was used.
+        """
+        cancel.check()
+        left = asyncio.get_running_loop().create_future()
+        forget = cancel.watch(lambda: left.done() or left.set_result(None))
+        self._waiting += 1
+        if told is not None:
+            self._told.append(told)
+            if self._last is not None:
+                told(self._last)
         try:
-            tokenizer = await torch.AutoTokenizer.from_pretrained_async(source)
-            load = torch.AutoModelForCausalLM.from_pretrained_async
-            return Loaded(await load(source, on_progress=told, cancel=cancel), tokenizer)
+            await asyncio.wait({self._task, left}, return_when=asyncio.FIRST_COMPLETED)
+            cancel.check()
+            return self._task.result()
         finally:
-            torch.settings.keep_copies = before
+            forget()
+            self._waiting -= 1
+            if told is not None:
+                self._told.remove(told)
+            if not self._waiting and not self._task.done():
+                self._task.cancel()
+                if _loads.get(self._source) is self:
+                    del _loads[self._source]
 
 
-async def loaded(source: Any, told: Any = None, cancel: Any = None, keep: bool | None = None) -> Loaded:
+async def loaded(
+    source: Any,
+    told: Callable[[weights.Progress], None] | None = None,
+    cancel: weights.Cancel | None = None,
+    keep: bool | None = None,
+) -> Loaded:
     """A model and its tokenizer: loaded once, however many show it."""
-    running = _models.get(source)
-    if running is None or (running.done() and (running.cancelled() or running.exception())):
-        running = _models[source] = asyncio.ensure_future(_load(source, told, cancel, keep))
-    return await asyncio.shield(running)
+    load = _loads.get(source)
+    if load is None or load.is_over:
+        load = _loads[source] = Load(source, keep)
+    return await load.result(told, cancel or weights.Cancel())
 
 
 @contextlib.contextmanager
@@ -117,7 +180,7 @@ def release(number: int) -> None:
     """Let go of a model; where nobody else has it, its memory goes back."""
     source, _ = _numbered.pop(number, (None, None))
     if source is not None and all(other != source for other, _ in _numbered.values()):
-        _models.pop(source, None)
+        _loads.pop(source, None)
     gc.collect()
     torch.webgpu.empty_cache()
 

@@ -23,13 +23,16 @@ export class PythonError extends Error {
   readonly type: string;
 }
 
-/** Start Python now rather than at the first call. */
+/** A call after `terminate`, or one that it cut off: also of a model that went with its Python. */
+export class TerminatedError extends Error {}
+
+/** Start Python now rather than at the first call, or again after `terminate`. */
 export function start(options?: StartOptions): Promise<Info>;
 
 /** The value of a program's last expression: dictionaries as objects, buffers as typed arrays, None as null. */
 export function run(code: string, inputs?: Record<string, unknown>, options?: { onPrint?(text: string): void }): Promise<any>;
 
-/** End Python with all models; a later call starts it again. */
+/** End Python with all models. What is under way and what is called later rejects with TerminatedError, until `start`. */
 export function terminate(): Promise<void>;
 
 export interface Progress {
@@ -43,8 +46,9 @@ export interface Progress {
 
 export interface LoadOptions {
   onProgress?(progress: Progress): void;
+  /** Ends the wait of this call; the load goes on where others of the page wait for the same model. */
   signal?: AbortSignal;
-  /** Keep a copy in the browser, so that the next visit asks the server for nothing. */
+  /** Keep a copy in the browser, so that the next visit asks the server for nothing: of calls for one model the first decides. */
   keep?: boolean;
 }
 
@@ -76,6 +80,7 @@ export interface StreamOptions {
   /** The prompt is a user's message to a chat model. */
   chat?: boolean;
   plan?: Plan | null;
+  /** Cuts the stream, which then throws the signal's reason: an AbortError. */
   signal?: AbortSignal;
 }
 

@@ -5,23 +5,32 @@
  *   const off = printed((text) => ...);       // what Python prints
  *   const off = heard("token", (value) => ...);
  *   await ask("await pellucid_component.f(*{given})", [1, 2]);      // with a value under a name of its own
+ *   await end();                              // from now on all of these reject with TerminatedError, until begin()
  *
  * The site's address, where Pyodide and the wheels are, is the folder above this one, or what the page says:
  * `<meta name="pellucid-site" content="https://SITE/">`.
  */
 
-import { boot } from "./boot.js";
+import { boot, folder, TerminatedError } from "./boot.js";
 
 const FOLDER = "/pellucid_elements";
 const printers = new Set();
 const listeners = new Map(); // by the name of the event
 let booting = null;
+let hasEnded = false; // by the page's own wish
 let address = null; // of the site of the Python that runs
 let asks = 0;
 
+/** Start Python, also where it was ended, or find it; options are those of `shared`. */
+export function begin(options) {
+  hasEnded = false;
+  return shared(options);
+}
+
 /** Start Python, or find it; `site` and `onProgress` are those of boot.js. */
 export function shared({ site = document.querySelector('meta[name="pellucid-site"]')?.content, onProgress } = {}) {
-  const wanted = site === undefined ? undefined : new URL(site, document.baseURI).href;
+  if (hasEnded) return Promise.reject(new TerminatedError("This page's Python was terminated. Call start() for another."));
+  const wanted = site === undefined ? undefined : folder(site, document.baseURI);
   if (booting && wanted !== undefined && wanted !== address) {
     return Promise.reject(new Error(`This page's Python comes from ${address ?? "the site of its own"}, not from ${wanted}. Name one site for the page.`));
   }
@@ -51,17 +60,18 @@ export function heard(name, listener) {
   return () => listeners.get(name).delete(listener);
 }
 
-/** Run code with a value, which stands for `{given}`: inputs are globals, and others ask meanwhile. */
-export async function ask(code, value) {
-  const python = await shared();
+/** Run code with a value, which stands for `{given}`: inputs are globals, and others ask meanwhile. `of` is the only Python that can answer. */
+export async function ask(code, value, of = null) {
+  const python = of ?? (await shared());
   const name = `_asked${asks++}`;
   return python.run(code.replace("{given}", `globals().pop("${name}")`), { [name]: value });
 }
 
-/** End Python, with all models that were loaded; whoever needs it starts another. */
+/** End Python, with all models that were loaded; `begin` starts another. */
 export async function end() {
   const running = booting;
   forget();
+  hasEnded = true;
   await running?.then((python) => python.terminate(), () => {});
 }
 

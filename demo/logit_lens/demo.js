@@ -6,14 +6,14 @@ import { Explore } from "./explore.js";
 import { Models } from "./models.js";
 import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
 import { adviceOn, isLoss } from "./advice.js";
-import { experiment, plansOf, remember, sumOf, tellSum } from "./link.js";
+import { experiment, plansOf, remember, tellSum } from "./link.js";
 import { LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
 const ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"; // offered where the site has no weights
 const SILENCE = 4000; // milliseconds without a byte after which the page says that it waits
-const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "branching.py", "files.py", "programs.py", "notebook.py", "estimate.py", "demo.py"];
+const PYTHON = ["helpers.py", "instruments.py", "features.py", "comparison.py", "branching.py", "files.py", "programs.py", "notebook.py", "estimate.py", "sums.py", "demo.py"];
 const LATER = ["tokenizers.mjs", "jinja.mjs", "d3.js", "plot.js"]; // loaded where they are needed, with a network or without
 const FOLDER = "/logit_lens";
 const PROMPT_KEY = "pellucid.lens.prompt"; // a reload keeps what was typed
@@ -30,7 +30,6 @@ let held = []; // its columns until then
 let stopping = false;
 let model_at = ""; // the address that the model came from, for the link
 let [replay, plans] = [[], []]; // ids that a link's text goes on with, and what they are read under: [first position, JSON] each
-let copies = []; // that this browser keeps
 let silence = 0; // the timer of a load whose bytes do not come
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
@@ -204,7 +203,7 @@ async function load(source, name) {
   const chat = document.querySelector('input[value="chat"]');
   chat.disabled = !model.chat;
   if (chat.disabled && chat.checked) document.querySelector('input[value="plain"]').checked = true;
-  showCopies("await demo.copies()").then(() => wanted.get("model") === model_at && tellSum(wanted, sumOf(copies, absolute(model_at))));
+  showCopies("await demo.copies()").then(async () => wanted.get("model") === model_at && tellSum(wanted, await python.run("from sums import sum_of; await sum_of(demo.model)")));
   remember(replay.length ? { model: model_at } : { model: model_at, ids: "" });
   keepForOffline([...python.info.loaded, ...LATER.map((name) => new URL(`../../npm/${name}`, import.meta.url).href)]).then((isKept) => (document.body.dataset.offline = isKept));
   for (const name of ["steering", "features"]) element(`${name}-form`).elements.layer.max = model.layers - 1;
@@ -215,7 +214,7 @@ async function load(source, name) {
 
 /** List the files that are kept in this browser. */
 async function showCopies(code, inputs = {}) {
-  const found = (copies = await python.run(code, inputs).catch(() => [])); // a browser without such storage keeps none
+  const found = await python.run(code, inputs).catch(() => []); // a browser without such storage keeps none
   element("copies").hidden = !found.length;
   element("copies-list").replaceChildren(
     ...found.map(({ url, size, sha256, kept }) => {
@@ -367,8 +366,8 @@ element("save").addEventListener("click", save);
 element("share").addEventListener("click", async () => {
   if (!model_at) return finished("A file of this computer has no address that others could open.");
   if (document.body.dataset.state !== "ready") return;
-  const { tokens, plans } = await python.run("await demo.experiment()");
-  const said = { model: model_at, hash: sumOf(copies, absolute(model_at)), prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: tokens.join("."), view: explore.tab };
+  const { tokens, plans, hash } = await python.run("await demo.experiment()");
+  const said = { model: model_at, hash, prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: tokens.join("."), view: explore.tab };
   const link = await experiment(said, plans);
   history.replaceState(null, "", link);
   const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);

@@ -27,6 +27,7 @@ from instruments import modules
 from notebook import notebook
 from pellucid_page import send
 from programs import Pictures
+from sums import sum_of
 
 import pellucid as torch
 from pellucid import lens, weights
@@ -101,7 +102,8 @@ class LogitLens:
     async def experiment(self) -> dict[str, Any]:
         """What a link holds: tokens behind the prompt up to here, and plans: [first position, JSON] each."""
         path = self.session.at.path
-        return {"tokens": [node.id for node in path[self.begun :]], "plans": await plans_of(path)}
+        tokens, plans = [node.id for node in path[self.begun :]], await plans_of(path)
+        return {"tokens": tokens, "plans": plans, "hash": await sum_of(self.model)}
 
     async def follow(self, tokens: list[int], plans: list[list[Any]]) -> None:
         """Go on from the prompt with tokens, some of them and of the prompt's read under plans."""
@@ -206,7 +208,7 @@ class LogitLens:
         # What layers return is kept while the model runs: pieces of the prompt, then a position a token.
         watched = lens.watch(self.model, LAYERS, top_k=CANDIDATES, positions=-1)
         with watched as seen, lens.capture(self.model, "lm_head") as said:
-            position = await self.read(ids, cache, seen)
+            position = await self.read(ids, end - 1, cache, seen)
             rest = ids[position:]
             tokens = self.model.stream_async(rest, max_new_tokens=count, past_key_values=cache)
             async with contextlib.aclosing(tokens):
@@ -220,41 +222,48 @@ class LogitLens:
                     ids, probabilities = await best.indices.tolist_async(), await best.values.tolist_async()
                     best = self.words.candidates(zip(ids, probabilities, strict=True))
                     self.tell(await self.session.token_async(token), text.push(token), best)
-                    position = await self.look(seen, position)
+                    position = await self.look(seen, position, given + made - 1)
                     if self.stopped:
                         break
         reason = "stopped" if self.stopped else "length" if made == count else "end"
         return {"tokens": made, "seconds": time.monotonic() - began, "reason": reason, "text": text.end()}
 
-    async def read(self, ids: list[int], cache: Any, seen: lens.Seen) -> int:
-        """Read a prompt but for its last piece, and send its columns; how many tokens were read."""
-        position = 0
+    async def read(self, ids: list[int], most: int, cache: Any, seen: lens.Seen) -> int:
+        """Read a prompt but for its last piece, and send its columns; how many tokens were read.
+
+        ``most`` are the positions of the text when all of it is there.
+        """
+        position, original = 0, getattr(self.model, "original_positions", None)
+        if original is not None and most > original:  # past these only what was read whole goes on
+            return position
         while len(ids) - position > PIECE and not self.stopped:
             piece = torch.tensor([ids[position : position + PIECE]], device=self.model.device)
             with torch.no_grad():
                 self.model(piece, past_key_values=cache, logits_to_keep=1)
-            position = await self.look(seen, position)
+            position = await self.look(seen, position, position + piece.shape[1])
             send("reading", {"done": position, "total": len(ids)})
         return position
 
-    async def look(self, seen: lens.Seen, first: int) -> int:
-        """Send a column for each position that the model has just read; the number of the next one."""
+    async def look(self, seen: lens.Seen, first: int, end: int) -> int:
+        """Send a column for each position from the first on, where the model has just read up to the end."""
         read = next(iter(seen.values())).shape[1]
-        for start in range(0, read, AT_ONCE):
+        before = end - read  # of what was just read; a text that was read again begins before the first
+        for start in range(first, end, AT_ONCE):
             if self.stopped:
                 break
-            part = slice(start, min(start + AT_ONCE, read))
-            # The look at one position came with the step.
+            stop = min(start + AT_ONCE, end)
+            part = slice(start - before, stop - before)
+            # The look at the last position came with the step.
             found = (
                 seen.look
-                if read == 1
+                if end - first == 1
                 else lens.logit_lens(self.model, seen, top_k=CANDIDATES, positions=part)
             )
             layers = await found.table_async()
-            for offset, cells in enumerate(zip(*layers, strict=True)):
+            for position, cells in zip(range(start, stop), zip(*layers, strict=True), strict=True):
                 column = [self.words.candidates(cell) for cell in cells]
-                send("column", {"position": first + start + offset, "layers": column})
-        return first + read
+                send("column", {"position": position, "layers": column})
+        return end
 
     def tell(self, node: Any, text: str, best: list[list[Any]]) -> None:
         """Send a new token of the tree."""

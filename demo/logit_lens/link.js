@@ -41,13 +41,6 @@ async function through(blob, stream) {
   return new Uint8Array(await new Response(blob.stream().pipeThrough(stream)).arrayBuffer());
 }
 
-/** What tells the weights at an address from others there: the beginning of the sum of their copy, empty without one. */
-export function sumOf(copies, address) {
-  const folder = address.replace(/\/?$/, "/");
-  const found = copies.filter(({ url }) => url === address || url.startsWith(folder)).sort((a, b) => b.size - a.size);
-  return found[0]?.sha256.slice(0, 16) ?? "";
-}
-
 /** Say once where a link was made with other weights than its address has now. */
 export function tellSum(settings, here) {
   const made = settings.get("hash");

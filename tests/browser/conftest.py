@@ -1,26 +1,19 @@
 """Headless Chromium for the tests of pages (Playwright) and of code inside Pyodide (pytest-pyodide)."""
 
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import pytest_pyodide
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-import chromium
+from browser.opening import opened_context
+
 import site_builder
 from paths import DIST, SITE, TEST_SITE, WEIGHTS
 from static_server import Response, StaticServer
 
-# No name but the machine's own resolves: whatever reaches for the network fails its test.
-FLAGS = [
-    *(flag for flag in chromium.FLAGS if not flag.startswith("--headless")),
-    *chromium.SOFTWARE_ADAPTER,
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    "--js-flags=--expose-gc",
-]
 BOOT = """
 let pyodide = await loadPyodide({ jsglobals: self, packageBaseUrl: location.origin + "/" });
 """
@@ -47,17 +40,9 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def context(profile: Path) -> Iterator[BrowserContext]:
-    """Chromium with the software adapter; one for each file, for Playwright keeps an event loop running.
-
-    Nothing is kept from earlier files but what was fetched and compiled."""
-    for kept in (*profile.glob("Default/*"), *profile.glob("[!D]*")):
-        if kept.name not in ("Cache", "Code Cache"):
-            shutil.rmtree(kept) if kept.is_dir() and not kept.is_symlink() else kept.unlink()
-    with sync_playwright() as playwright:
-        launch = playwright.chromium.launch_persistent_context
-        opened = launch(profile, executable_path=chromium.find(), args=FLAGS)
+    """A Chromium for each file, for Playwright keeps an event loop running."""
+    with opened_context(profile) as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pellucid import lens
 
 import npm_package
 from paths import SITE
-from static_server import StaticServer
+from static_server import Fault, Request, StaticServer
 
 IDS = [5, 17, 40, 8, 22]
 PROMPT = " ".join(f"w{k}" for k in IDS)
@@ -96,16 +96,23 @@ def model(folder) -> Any:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def site(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticServer]:
+    """The site with the model, and one that is longer than what is read at once."""
+    wide = made("llama_tied", intermediate_size=1500)
+    slow = with_words(saved(wide, tmp_path_factory.mktemp("wide") / "slow"))
+    mounts = {"tiny": folder, "kept": folder, "slow": slow}
+    with StaticServer(SITE, mounts, isolation=False, cors=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, site: StaticServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """A page of a folder that has nothing but the unpacked package, beside the site of another origin."""
     home = tmp_path_factory.mktemp("elsewhere")
     with tarfile.open(next(SITE.glob("pellucid-*.tgz"))) as archive:
         archive.extractall(home / "node_modules", filter="data")
     (home / "node_modules" / "package").rename(home / "node_modules" / "pellucid")
-    with (
-        StaticServer(SITE, {"tiny": folder}, isolation=False, cors=True) as site,
-        StaticServer(home, isolation=False) as server,
-    ):
+    with StaticServer(home, isolation=False) as server:
         text = PAGE.replace("POLICY", POLICY).replace("PROMPT", PROMPT).replace("SITE", site.url)
         (home / "index.html").write_text(text, encoding="utf-8")
         opened = browser.new_page()
@@ -178,3 +185,128 @@ def test_the_types_name_what_the_module_exports(page):
     entry = npm_package.description()["exports"]["."]
     with tarfile.open(next(SITE.glob("pellucid-*.tgz"))) as archive:
         assert {f"package/{path[2:]}" for path in entry.values()} <= set(archive.getnames())
+
+
+# Two programs of a page load one model, and the first gives up; then both do.
+TOGETHER = """async (source) => {
+    const { load } = await import(`${location.origin}/node_modules/pellucid/web/pellucid.js`);
+    const heard = [[], []], aborters = [new AbortController(), new AbortController()];
+    const begin = (k, until) => load(source, {
+        signal: aborters[k].signal,
+        onProgress: ({ done, total }) => heard[k].push([done, total]) && until?.(done),
+    });
+    let early;
+    const gone = begin(0).catch((error) => [error.name, performance.now()]);
+    const stays = begin(1, (done) => {
+        if (!done || early) return;
+        early = performance.now();
+        aborters[0].abort();
+    });
+    const model = await stays;
+    const loaded = performance.now(), [name, left] = await gone;
+    const { tokens } = await model.tokenize("w5 w7");
+    const both = heard.map((all) => all.length), [done, total] = heard[1].at(-1);
+    await model.release();
+    return { name, before: left < loaded, tokens, both, done, total };
+}"""
+GIVE_UP = """async (source) => {
+    const { load } = await import(`${location.origin}/node_modules/pellucid/web/pellucid.js`);
+    const aborter = new AbortController();
+    const reason = new Error("enough");
+    const give_up = ({ done }) => done && aborter.abort(reason);
+    const calls = [1, 2].map(() => load(source, { signal: aborter.signal, onProgress: give_up }));
+    return (await Promise.allSettled(calls)).map(({ reason: why }) => why === reason);
+}"""
+
+
+def slowly(request: Request) -> Fault | None:
+    return Fault(bytes_per_second=500_000) if request.path == "/slow/model.safetensors" else None
+
+
+def test_who_gives_up_leaves_the_load_to_others(page, site):
+    site.faults = slowly
+    got = page.evaluate(TOGETHER, f"{site.url}slow/")
+    assert (got["name"], got["before"]) == ("AbortError", True)
+    assert got["tokens"] == ["w5", "w7"]
+    assert got["done"] == got["total"] > 0
+    assert 0 < got["both"][0] < got["both"][1]
+
+
+def test_a_load_that_nobody_waits_for_ends(page, site):
+    site.requests.clear()
+    assert page.evaluate(GIVE_UP, f"{site.url}slow/") == [True, True]
+    page.wait_for_timeout(500)
+    sent = sum(request.sent for request in site.requests if request.path == "/slow/model.safetensors")
+    assert 0 < sent < (site.mounts["slow"] / "model.safetensors").stat().st_size / 2
+    site.faults = None
+    assert page.evaluate(TOGETHER, f"{site.url}slow/")["tokens"] == ["w5", "w7"]
+
+
+KEEP = """async (source) => {
+    const { load, run } = await import(`${location.origin}/node_modules/pellucid/web/pellucid.js`);
+    const model = await load(source, { keep: true });
+    await model.release();
+    await (await load(source, { keep: true })).release();
+    return run("from pellucid.utils import copies\\n[one.url for one in await copies.list_async()]");
+}"""
+
+
+def test_a_model_that_is_kept_is_read_from_its_copy(page, site):
+    site.requests.clear()
+    found = page.evaluate(KEEP, f"{site.url}kept/")
+    assert f"{site.url}kept/model.safetensors" in found
+    asked = [request.start for request in site.requests if request.path == "/kept/model.safetensors"]
+    assert len(asked) == len(set(asked)) > 0
+
+
+CUT = """async ([source, prompt, reason]) => {
+    const { load } = await import(`${location.origin}/node_modules/pellucid/web/pellucid.js`);
+    const model = await load(source), aborter = new AbortController(), ids = [];
+    let error = null;
+    try {
+        for await (const { id } of model.stream(prompt, { max_new_tokens: 200, signal: aborter.signal })) {
+            if (ids.push(id) === 2) aborter.abort(reason ?? undefined);
+        }
+    } catch (thrown) {
+        error = thrown;
+    }
+    const late = model.stream(prompt, { signal: aborter.signal }).next().catch((e) => e?.name ?? e);
+    const again = [], { signal } = new AbortController();
+    for await (const { id } of model.stream(prompt, { max_new_tokens: 2, signal })) again.push(id);
+    return { ids, again, error: error?.name ?? error, late: await late };
+}"""
+
+
+def test_a_stream_that_is_cut_says_so(page, site, model):
+    session = lens.Session(model, IDS)
+    new = [session.token().id for _ in range(2)]
+    for reason, told in ((None, "AbortError"), ("enough", "enough")):
+        got = page.evaluate(CUT, [f"{site.url}tiny/", PROMPT, reason])
+        assert got == {"ids": new, "again": new, "error": told, "late": told}
+
+
+ENDED = """async ([source, prompt]) => {
+    const found = await import(`${location.origin}/node_modules/pellucid/web/pellucid.js`);
+    const model = await found.load(source);
+    const pending = found.run("import asyncio; await asyncio.sleep(60)");
+    await found.terminate();
+    const calls = () => [
+        model.stream(prompt).next(), model.look(prompt), model.tokenize(prompt), model.release(),
+    ];
+    const names = async (promises) => (await Promise.allSettled(promises)).map(({ reason }) => [
+        reason instanceof found.TerminatedError, reason.name,
+    ]);
+    const ended = await names([pending, ...calls(), found.load(source), found.run("1")]);
+    const workers = window.workers;
+    const { python } = await found.start();
+    const again = await names(calls());
+    return { ended, again, workers, python, sum: await found.run("1 + 1"), after: window.workers };
+}"""
+
+
+def test_calls_after_the_end_start_no_other_python(page, site):
+    got = page.evaluate(ENDED, [f"{site.url}tiny/", PROMPT])
+    assert got["ended"] == [[True, "TerminatedError"]] * 7
+    assert got["again"] == [[True, "TerminatedError"]] * 4
+    assert (got["workers"], got["sum"], got["after"]) == (1, 2, 2)
+    assert got["python"].startswith("3.")

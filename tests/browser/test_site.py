@@ -115,6 +115,20 @@ def test_site_works_below_a_path(page, site_server):
     assert run(page, "import os; os.environ['PELLUCID_SITE']") == {"value": f"{site_server.url}below/"}
 
 
+def test_the_address_of_the_site_needs_no_final_slash(page, site_server):
+    site_server.mounts["below"] = SITE
+    page.goto(site_server.url)
+    page.evaluate(LOAD, {"site": f"{site_server.url}below"})
+    assert run(page, "import pellucid; pellucid.__name__") == {"value": "pellucid"}
+    code = (
+        "import os; from pellucid.text import libraries; os.environ['PELLUCID_SITE'], libraries.url('jinja')"
+    )
+    below = f"{site_server.url}below/"
+    assert run(page, code) == {"value": [below, f"{below}npm/jinja.mjs"]}
+    code = f"os.environ['PELLUCID_SITE'] = '{below[:-1]}'; await libraries.load(); libraries.url('jinja')"
+    assert run(page, code) == {"value": f"{below}npm/jinja.mjs"}
+
+
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_a_page_finds_nothing_of_an_earlier_one(page, site_server, time):
     page.goto(site_server.url)
@@ -226,7 +240,7 @@ def test_terminate_rejects_what_is_pending(python):
         python.terminate();
         return [await endless, await python.run("1").catch((error) => error.message)];
     }""")
-    assert message == ["Python was terminated.", "Python was terminated. Boot it again."]
+    assert message == ["Python was terminated.", "Python was terminated. Start it again."]
 
 
 def test_a_missing_package_fails_the_boot(page, site_server):

@@ -5,7 +5,7 @@
  */
 import { choose, follow } from "./model.js";
 import { make, numbers, short, visible } from "./parts.js";
-import { plots } from "./plots.js";
+import { picture, plots } from "./plots.js";
 
 async function render({ model, el, signal }) {
   const Plot = await plots();
@@ -34,13 +34,11 @@ async function render({ model, el, signal }) {
         Plot.ruleX([0]),
       ],
     });
-    plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${data.measure}: ${rows.slice(0, 5).map((row) => `${row.name} ${short(row.value)}`).join(", ")}`);
     plot.addEventListener("click", ({ target }) => {
-      const bars = [...plot.querySelectorAll('[aria-label="bar"] rect')];
+      const bars = [...plot.querySelectorAll('[data-mark="bar"] rect')];
       if (bars.includes(target)) choose(model, { name: data.names[rows[bars.indexOf(target)].k], value: rows[bars.indexOf(target)].value });
     });
-    box.replaceChildren(plot);
+    box.replaceChildren(picture(plot, `${data.measure}: ${rows.slice(0, 5).map((row) => `${row.name} ${short(row.value)}`).join(", ")}`));
   }, signal);
 }
 

@@ -7,7 +7,7 @@
  */
 import { follow } from "./model.js";
 import { make, numbers, visible } from "./parts.js";
-import { plots } from "./plots.js";
+import { picture, plots } from "./plots.js";
 
 async function render({ model, el, signal }) {
   const Plot = await plots();
@@ -36,10 +36,8 @@ async function render({ model, el, signal }) {
         Plot.text(rows, Plot.selectLast({ x: "layer", y: "value", z: "name", text: "name", textAnchor: "start", dx: 6, fill: "currentColor" })),
       ],
     });
-    plot.setAttribute("role", "img");
     const ends = data.series.map(({ name, values }) => `${visible(name)} ${numbers(values).at(-1)}`);
-    plot.setAttribute("aria-label", `${data.measure} through ${data.points.length} ${axis}s; at the end: ${ends.join(", ")}`);
-    box.replaceChildren(plot);
+    box.replaceChildren(picture(plot, `${data.measure} through ${data.points.length} ${axis}s; at the end: ${ends.join(", ")}`));
   }, signal);
 }
 

@@ -198,7 +198,8 @@ def origin_of(folder: Folder, names: dict[str, str], stored: dict[str, StoredWei
         if path not in stored:
             tensors.setdefault(path, []).append((path if is_gguf else name, folder.checkpoint[name].shape))
     head = gguf.head(folder.checkpoint) if is_gguf else b""
-    return Origin(None if is_gguf else folder.config, tensors, gguf.FREQUENCIES in folder.checkpoint, head)
+    config, changed = None if is_gguf else folder.config, gguf.FREQUENCIES in folder.checkpoint
+    return Origin(config, tensors, changed, head, tuple(shard.name for shard in folder.checkpoint.shards))
 
 
 def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Config]:

@@ -43,12 +43,14 @@ class Origin(NamedTuple):
 
     ``tensors`` has (name, shape) by the path of the parameter that they fill, in the order of its rows.
     ``factors`` tells whether a GGUF changed the rotary frequencies; ``head`` is a GGUF without its tensors.
+    ``files`` are the names of the files of weights: paths, or addresses.
     """
 
     keys: Mapping[str, Any] | None
     tensors: Mapping[str, list[tuple[str, tuple[int, ...]]]]
     factors: bool = False
     head: bytes = b""
+    files: tuple[str, ...] = ()
 
 
 def save_model(model: Any, save_directory: str | PathLike, max_shard_size: int | str) -> None:

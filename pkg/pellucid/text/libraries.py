@@ -20,7 +20,7 @@ _SITE_PATHS = {"tokenizers": "npm/tokenizers.mjs", "jinja": "npm/jinja.mjs"}
 def url(name: str) -> str:
     """Address of a JavaScript module: in the site named by ``PELLUCID_SITE``, else in ``URLS``."""
     site = os.environ.get("PELLUCID_SITE")
-    return site + _SITE_PATHS[name] if site else URLS[name]
+    return f"{site.rstrip('/')}/{_SITE_PATHS[name]}" if site else URLS[name]
 
 
 async def load() -> None:

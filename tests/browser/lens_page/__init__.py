@@ -1,0 +1,1 @@
+"""Tests that share one lens page: a package, whose fixtures end with it."""
