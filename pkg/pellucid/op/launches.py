@@ -122,7 +122,8 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
     if pipeline is None:
         letters = "".join("w" if b.written else "r" for b in source.bindings)
         _check_limits(host, letters, params)
-        make = host.pipeline_later if later else host.pipeline
+        # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
+        make = host.pipeline_later if later or not host.info.is_software else host.pipeline
         pipeline = _pipelines[text] = make(text, letters, len(params), immediate, node.label)
     grid = node.grid if isinstance(node.grid, tuple) else fold(node.grid)
     # Tensors of other shapes may need the same launch; what it does is to be known of each.

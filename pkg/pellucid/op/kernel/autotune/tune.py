@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -150,20 +150,6 @@ def seconds_of(call: Callable[[], Any], hold: bool = False) -> Steps:
     return (yield from _in_turns({None: call}, calls, hold))[None]
 
 
-@contextmanager
-def _compiling_later() -> Iterator[None]:
-    """Within it a GPU's kernels are compiled beside each other, and nobody waits for them."""
-    host: Any = stream().open()
-    if host.info.is_software:
-        yield
-        return
-    host.pipeline = host.pipeline_later
-    try:
-        yield
-    finally:
-        del host.pipeline
-
-
 def compare(contest: Contest, until: float) -> Steps:
     """Steps that measure kernels; they return kernel -> seconds, without those that are wrong or slow.
 
@@ -173,15 +159,14 @@ def compare(contest: Contest, until: float) -> Steps:
         until: no other one is begun after this moment.
     """
     first, *others = contest.kernels
-    with _compiling_later():
-        later = {kernel: contest.call_of(kernel) for kernel in others}
-    calls = {first: contest.call_of(first), **later}
+    calls = {kernel: contest.call_of(kernel) for kernel in (first, *others)}
     expected = calls[first]()
     yield from _busy(calls[first], _WARM_AGAIN)
     count, seconds = yield from _enough(calls[first])
     found: dict[Any, float] = {first: seconds}
     far = _FAR * seconds
-    for kernel, call in later.items():
+    for kernel in others:
+        call = calls[kernel]
         if time.perf_counter() > until:
             break
         seconds = yield from _better(call, count)
