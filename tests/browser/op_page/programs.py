@@ -69,6 +69,7 @@ INDEXING = [
     S(lambda t, x, i: (x[i], x[:, [0, 2]], x[[1, -1]], x[i[0]]), cube, i),
     S(lambda t, x, i, j: (x[i, j], x[i, :, [0] * 6], x[i.reshape(2, 3), j.reshape(2, 3)]), cube, i, j),
     S(lambda t, x, m: (x[m], t.nonzero(m)), cube, mask).but(grad=False),
+    S(lambda t, x, i: x.repeat_interleave(i, 0), cube, below(4, 5)),
     S(lambda t, x: (x[1:], x[:, ::2], x[0, 1:3, 2], x[None, ..., 2:], x[::-1], x[:, ::-2, 1::3],
         x[2:0:-1] * 2), cube),
     S(lambda t, x, i: ((x > 0)[i], (x * 9).long()[i]), cube, i).but(grad=False),

@@ -182,8 +182,9 @@ def test_an_lstm_goes_on_where_it_was(device):
         np.testing.assert_allclose(model(x).cpu().numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_sparse_weights_are_made_dense():
-    """Blocks of four along the second axis, as converters write them; only some are stored."""
+def with_blocks():
+    """A graph whose weight has blocks of four along the second axis, as converters write them; only some are
+    stored. With the file as an object, to change it."""
     blocks = np.zeros((4, 8), np.float32)
     blocks[0, 4:] = [1, 2, 3, 4]
     blocks[3, :4] = [5, 6, 7, 8]
@@ -194,7 +195,12 @@ def test_sparse_weights_are_made_dense():
     d = f.node("DENSIFY", [w], f.tensor("dense", (4, 8)))
     y = f.node("FULLY_CONNECTED", [0, d, f.constant(floats(4))], f.tensor("y", (2, 4)),
                options="FullyConnected")  # fmt: skip
-    data, x = f.bytes(y), floats(2, 8)
+    return f.bytes(y), f, w, y
+
+
+def test_sparse_weights_are_made_dense():
+    data, f, w, y = with_blocks()
+    x = floats(2, 8)
     found = torch.tflite.load(data, device="webgpu")(x)
     np.testing.assert_allclose(found.cpu().numpy(), expected(data, x)[0], rtol=1e-5, atol=1e-5)
     f.graph.tensors[w].sparsity.dimMetadata[1].arrayIndices.values = [9, 0]

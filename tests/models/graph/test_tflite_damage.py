@@ -21,7 +21,7 @@ from pellucid.weights.source import Source
 from paths import SCRIPTS
 
 pytest.importorskip("ai_edge_litert")
-from models.graph.test_tflite import floats, network, quantized
+from models.graph.test_tflite import floats, network, quantized, with_blocks
 from models.graph.tflite_files import File, expected
 
 
@@ -143,6 +143,8 @@ def test_weights_are_left_in_the_file_while_the_graph_is_read(monkeypatch):
 def test_in_a_page(tmp_path):
     data = network()
     (tmp_path / "model.tflite").write_bytes(data)
+    blocks = with_blocks()[0]
+    (tmp_path / "sparse.tflite").write_bytes(blocks)
     program = Path(__file__).parent / "tflite_page.py"
     command = [sys.executable, SCRIPTS / "browser", program, "--mount", tmp_path, "--timeout=120"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -152,3 +154,5 @@ def test_in_a_page(tmp_path):
     np.testing.assert_allclose(said["y"], expected(data, x)[0], rtol=1e-4, atol=1e-5)
     assert said["blocking"] == said["y"]
     assert said["add"] == [1, 5, 5, 8]
+    x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)
+    np.testing.assert_allclose(said["sparse"], expected(blocks, x)[0], rtol=1e-5, atol=1e-5)

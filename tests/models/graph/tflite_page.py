@@ -17,4 +17,7 @@ with torch.lens.capture(model, "add") as seen:
     y = model(x)
 rows = await y.tolist_async()
 blocking = torch.tflite.load(address)(x=x)
-print(json.dumps({"y": rows, "add": list(seen["add"].shape), "blocking": blocking.tolist()}))
+sparse = torch.tflite.load(os.environ["PELLUCID_MOUNT_URL"] + "sparse.tflite")
+of_sparse = sparse(np.linspace(-1, 1, 16, dtype=np.float32).reshape(2, 8)).tolist()
+said = {"y": rows, "add": list(seen["add"].shape), "blocking": blocking.tolist(), "sparse": of_sparse}
+print(json.dumps(said))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentError, DTypeError, PellucidError, ShapeError
+from ...errors import ArgumentError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
@@ -317,6 +317,11 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
     counts = repeats.detach().numpy().reshape(-1)
     if (counts < 0).any():
         raise ShapeError(f"repeat_interleave: a count is {counts.min()}; none may be negative.")
+    total = sum(counts.tolist()) * (1 if m.numel == length else length)
+    if total > np.iinfo(np.int32).max:
+        raise OutOfMemoryError(f"repeat_interleave: {total:,} positions are more than an axis may have.")
+    # In a page numpy counts in 32 bits.
+    counts = counts.astype(np.intp)
     places = np.repeat(np.arange(length), counts if m.numel == length else counts[0])
     _check_length(places.size, output_size)
     return input.index_select(k, tensor(places, device=input.device))

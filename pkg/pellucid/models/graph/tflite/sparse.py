@@ -58,6 +58,7 @@ def dense(where: str, sparsity: Any, shape: tuple[int, ...], values: np.ndarray)
         total = int(each.sum()) if each.size and each.min() >= 0 and each.max() <= count else -1
         if not 0 <= total <= count:
             raise refused
+        each = each.astype(np.intp)  # of 32 bits in a page
         within = np.arange(total) - np.repeat(np.cumsum(each) - each, each)
         nodes = np.repeat(starts, each) + within
         places = np.repeat(places, each, axis=1)
