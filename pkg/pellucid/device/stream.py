@@ -223,13 +223,11 @@ class Stream:
     def upload(self, data, kind: str = "activation") -> Storage:
         """A new storage with these bytes."""
         view = memoryview(data).cast("B")
-        if not view:  # hosts refuse a write of nothing
-            return Storage(0, kind)
         if len(view) <= INLINE_UPLOAD_BYTES:
             storage = Storage(len(view), kind)
-            padded = bytes(view).ljust(len(view) + 3 & ~3, b"\0")
-            words = array("I", padded)
-            self.words += (storage.slot << CODE_BITS | UPLOAD, 0, len(view), *words)
+            words = array("I", bytes(view).ljust(len(view) + 3 & ~3, b"\0"))
+            if words:  # hosts refuse a write of nothing
+                self.words += (storage.slot << CODE_BITS | UPLOAD, 0, len(view), *words)
         else:
             self.check_size(len(view))
             if self.capturing is not None:
