@@ -388,6 +388,7 @@ def differences(case, device, second):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("case", CASES)
 def test_derivatives(case, device):
+    """P-059, P-061, P-087: every derivative, on both devices, beside PyTorch's."""
     wrong = differences(case, device, False)
     assert not wrong, f"{len(wrong)} differ, such as (what, where, ours, PyTorch's): {wrong[:5]}"
 

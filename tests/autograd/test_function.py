@@ -235,6 +235,7 @@ def test_anomalies_name_the_op_and_the_line(device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_checkpoints_keep_nothing_and_compute_the_same(device):
+    """P-086: checkpoints of activations hold less and compute the same."""
     with pellucid.device(device):
         pellucid.manual_seed(0)
         model = pellucid.nn.Sequential(pellucid.nn.Linear(3, 4), pellucid.nn.Tanh(), pellucid.nn.Dropout(0.5))

@@ -32,6 +32,7 @@ def walk(*arguments, **variables):
 @pytest.mark.slow
 @pytest.mark.timeout(960)
 def test_every_op_agrees_and_every_kernel_is_executed():
+    """P-060, P-063, P-077: the check page of all ops, in Chromium."""
     adapter, said = walk()
     assert adapter == "on google swiftshader, 64 bytes of immediates"
     assert said["failures"] == 0

@@ -147,6 +147,7 @@ def test_a_page_finds_nothing_of_an_earlier_one(page, site_server, time):
 
 
 def test_values_and_inputs_cross(python):
+    """P-081: the page's JavaScript calls Python and gets values."""
     assert run(python, "{'a': [x * 2 for x in xs], 'b': None}", xs=[1, 2]) == {
         "value": {"a": [2, 4], "b": None}
     }

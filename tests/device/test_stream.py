@@ -66,6 +66,7 @@ def test_two_runs_of_a_program_have_the_same_windows_and_bits():
 
 
 def test_a_steady_program_makes_no_pipelines_and_takes_no_more_memory():
+    """P-056: pipelines, launches and buffers are found again."""
     for _ in range(3):
         mlp_step()
         stream().flush()
@@ -411,6 +412,7 @@ def test_what_makes_no_storage_runs_past_the_memory_limit():
 
 
 def test_accounting_by_kind():
+    """P-100: what the device's memory is used for."""
     from pellucid import nn
 
     before = pellucid.webgpu.memory_stats()

@@ -24,6 +24,7 @@ def rows(device: str):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_layer_agrees(name, twin, device):
+    """P-089, P-091: windows, grouped heads, experts, Mamba, beside transformers."""
     theirs, folder = twin(name)
     model = loaded(folder, device)
     ids = some_ids(2, 13)
@@ -42,6 +43,7 @@ def test_every_layer_agrees(name, twin, device):
 
 @rows("cpu")
 def test_a_cache_changes_nothing(name, twin, device):
+    """P-020, P-053: decoding with a cache gives what the whole text gives."""
     model = loaded(twin(name)[1], device)
     ids = ours(some_ids(2, 11), device)
     with pellucid.no_grad():
@@ -205,6 +207,7 @@ def test_halves_of_transposed_matrices_and_names_without_the_first(tmp_path, dev
 
 
 def test_a_window_forgets_and_says_so(twin):
+    """P-089, P-094: sliding windows, and keys and values in a ring."""
     model = loaded(twin("mistral_window")[1], "cpu")  # a window of 6
     ids = ours(some_ids(1, 20), "cpu")
     with pellucid.no_grad():

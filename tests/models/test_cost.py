@@ -48,6 +48,7 @@ def counted(monkeypatch, owner, name: str) -> list:
     ids=str,
 )
 def test_a_token_costs_one_small_read_and_no_plan(gpu, monkeypatch, settings):
+    """P-053, P-100: a step of decoding is one submit and one small read."""
     reads = counted(monkeypatch, type(stream().open()), "begin_read")
     plans = counted(monkeypatch, Op, "plan")
     found = []

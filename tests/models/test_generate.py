@@ -56,6 +56,7 @@ def theirs(twin, ids: np.ndarray, **settings) -> list[list[int]]:
 
 @pytest.mark.parametrize("penalty", [0.7, 1.3, 2.0])
 def test_repetition_penalty_is_that_of_transformers(model, twin, penalty):
+    """P-054, P-100: greedy ids and the penalty are those of transformers."""
     ids = some_ids(2, 7)
     settings = {"max_new_tokens": 24, "repetition_penalty": penalty}
     assert greedy(model, ids, **settings, **NO_STOP) == theirs(twin, ids, **settings)
@@ -98,6 +99,7 @@ def drawn(model, ids: np.ndarray, **settings) -> np.ndarray:
     ids=str,
 )
 def test_draws_follow_the_distribution_of_transformers(model, twin, settings):
+    """P-054: temperature, top_k and top_p."""
     ids = some_ids(1, 7)
     scores = twin("llama")[0](torch.tensor(ids)).logits[:, -1].detach()
     if "repetition_penalty" in settings:
@@ -117,6 +119,7 @@ def test_draws_follow_the_distribution_of_transformers(model, twin, settings):
 
 
 def test_a_seed_gives_the_same_text_on_every_device(twin):
+    """P-054: seeded sampling."""
     settings = {"max_new_tokens": 24, "do_sample": True, "seed": 7, "top_k": 0, "top_p": 0.9, **NO_STOP}
     on = {d: loaded(twin("llama")[1], d) for d in ("cpu", "webgpu")}
     texts = {d: greedy(m, some_ids(2, 5), **settings) for d, m in on.items()}
@@ -151,6 +154,7 @@ def test_running_ahead_draws_nothing_that_is_not_used(gpu):
 
 
 def test_stop_ids_end_a_sequence_and_pad_follows(model, twin):
+    """P-055, P-100: a stop id, such as that of a turn's end, ends it."""
     ids = some_ids(3, 7)
     plain = greedy(model, ids, max_new_tokens=14, **NO_STOP)
     assert plain == theirs(twin, ids, max_new_tokens=14)

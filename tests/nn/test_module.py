@@ -176,6 +176,7 @@ def test_apply_visits_children_first():
 
 
 def test_moves_and_converts_in_place(device):
+    """P-057: parameters keep their values on the way to another device and back."""
     m = block(pellucid)
     m.register_buffer("count", pellucid.tensor([3], device="cpu"))
     scale, optimizer_view = m.scale, list(m.parameters())
@@ -253,6 +254,7 @@ def test_modules_and_states_pickle(device):
 
 
 def test_memory_goes_with_the_last_reference():
+    """P-057: what left a device leaves no memory there."""
     before = pellucid.webgpu.memory_allocated()
     m = pellucid.nn.Sequential(*[pellucid.nn.Linear(32, 32, device="webgpu") for _ in range(3)])
     assert pellucid.webgpu.memory_allocated() > before

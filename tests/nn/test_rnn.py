@@ -32,7 +32,7 @@ def flat(x):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_packed_sequences(name, device):
-    """Of different lengths, unsorted, with states at the beginning: values, and gradients of everything."""
+    """P-026, P-027, P-088: of different lengths, unsorted, with first states: values and gradients."""
     settings = LAYERS[name]
     count = settings.get("num_layers", 1) * (2 if settings.get("bidirectional") else 1)
     columns = [settings.get("proj_size", 4), *([4] if name == "LSTM" else [])]

@@ -49,6 +49,7 @@ def prepared(lib, device, name):
 
 @pytest.mark.parametrize("name", ["SGD", "AdamW"])
 def test_losses_are_pytorchs(name, device):
+    """P-037: losses on the device."""
     theirs = prepared(torch, "cpu", name)
     ours = prepared(pellucid, device, name)
     ours[0].load_state_dict(state_of(theirs[0]))

@@ -166,6 +166,7 @@ def test_variant(key, variant, monkeypatch):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("key", [*SAMPLES, *(key for key in FUNCTIONS if key not in SAMPLES)])
 def test_op(key, device):
+    """P-058, P-060: every kernel beside PyTorch, over shapes, layouts and types."""
     assert key in SAMPLES, f"{key} has no samples: write them in the file of its group in tests/samples"
     assert key in FUNCTIONS, f"{key} has samples and is no public op: declare it, or take its samples away"
     ours, theirs, wrong = FUNCTIONS[key], find(torch, key), []

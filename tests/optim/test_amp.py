@@ -65,6 +65,7 @@ def trained(lib, where, device_type, compiled=False):
 
 
 def test_training_is_pytorchs(device):
+    """P-085: halves forward, float32 masters, scaled losses."""
     ours, dtypes = trained(pellucid, device, device)
     theirs, _ = trained(torch, "cpu", "cpu")
     np.testing.assert_allclose(ours, theirs, atol=0.02)

@@ -180,7 +180,7 @@ def test_conjugate_gradients_refuse_negative_curvature():
 
 @pytest.mark.parametrize("device", ["cpu", "webgpu"])
 def test_a_kfac_step_of_one_layer_is_newtons(device):
-    """Of squared errors, with G near 1: the least squares solution in one step of rate 1/2."""
+    """P-096: of squared errors, with G near 1: the least squares solution in one step of rate 1/2."""
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((4000, 3)) * [1, 5, 0.2]).astype(np.float32)

@@ -56,6 +56,7 @@ def value(t):
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=[f"{n}{s}" for n, s in CASES])
 def test_equals_pytorch(name, settings, device):
+    """P-037, P-095, P-096: SGD, RMSprop, Adam, AdamW and others, step by step."""
     ours = pellucid.tensor(START, device=device, requires_grad=True)
     theirs = torch.tensor(START, requires_grad=True)
     ours_by = getattr(pellucid.optim, name)([ours], **settings)
@@ -433,7 +434,7 @@ def minimized(lib, options, count=2, **settings):
     ],
 )
 def test_lbfgs(settings):
-    """In doubles, for the path is sensitive."""
+    """P-096: in doubles, for the path is sensitive."""
     ours = minimized(pellucid, ("float64", {"device": "cpu"}), **settings)
     assert ours == pytest.approx(minimized(torch, ("float64", {}), **settings), rel=1e-4)
 

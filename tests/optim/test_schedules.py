@@ -67,6 +67,7 @@ def rates(lib, make):
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_rates_are_pytorchs(name):
+    """P-096: all schedules of learning rates."""
     ours, theirs = rates(pellucid, SCHEDULES[name]), rates(torch, SCHEDULES[name])
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         assert a == pytest.approx(b, rel=1e-6, abs=1e-9), k

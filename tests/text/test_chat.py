@@ -47,6 +47,7 @@ def tokenizer(request):
 
 @pytest.mark.parametrize("prompt", [False, True])
 def test_text_equals_transformers(tokenizer, prompt):
+    """P-052, P-100: templates write what they write in transformers."""
     text = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=prompt)
     assert text == expected(tokenizer, CHAT, add_generation_prompt=prompt)
 
@@ -57,6 +58,7 @@ def test_tools_equal_transformers(qwen):
 
 
 def test_last_message_is_continued_as_in_transformers(tokenizer):
+    """P-052: what a turn adds, as in transformers."""
     chat = CHAT[:2]
     text = tokenizer.apply_chat_template(chat, tokenize=False, continue_final_message=True)
     assert text == expected(tokenizer, chat, continue_final_message=True)

@@ -37,6 +37,7 @@ def test_pieces_join_to_the_whole(tokenizer, text):
 )
 @settings(max_examples=200, deadline=None)
 def test_pieces_of_any_text_are_whole_characters(tokenizer, text):
+    """P-055: no piece ends within a character."""
     ids = tokenizer.encode(text)
     parts = pieces(tokenizer, ids)
     assert "".join(parts) == tokenizer.decode(ids)

@@ -51,6 +51,7 @@ def test_sizes_roles_and_ids_equal_transformers(both):
 
 @pytest.mark.parametrize("text", STRINGS)
 def test_ids_tokens_and_text_equal_transformers(both, text):
+    """P-051, P-100: ids, tokens and text are those of transformers."""
     ours, theirs = both
     ids = theirs.encode(text)
     assert ours.encode(text) == ids

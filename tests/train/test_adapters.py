@@ -91,6 +91,7 @@ def test_files_are_pefts(name, tmp_path):
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "prompt"])
 def test_merging(name, tmp_path):
+    """P-092: merged and taken apart again."""
     model, wanted = loaded(name), expected(name)["logits"]
     plain = logits(base(CASES[name]))
     model.merge_adapter()
@@ -134,6 +135,7 @@ def test_generation_with_a_prompt_equals_the_forward():
 
 
 def test_a_new_adapter_changes_nothing_and_trains_little():
+    """P-092, P-094: LoRA begins at the model, and trains its own matrices only."""
     for config in (LoraConfig(), LoraConfig(use_dora=True, target_modules="all-linear"), IA3Config()):
         model = get_peft_model(base(), config)
         np.testing.assert_allclose(logits(model), logits(base()), atol=2e-5)

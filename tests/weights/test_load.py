@@ -68,6 +68,7 @@ def test_every_slot_gets_its_bytes_from_the_callers_thread(checkpoint):
 
 
 def test_the_awaitable_twin_lets_other_tasks_run(server, checkpoint):
+    """P-094: ranges are fetched while other work runs."""
     server.delay = 0.005
     host, ticks = Slots(), 0
 

@@ -17,6 +17,7 @@ NAMES = [
 
 
 def test_every_dtype_is_read_by_the_formats_library(tmp_path):
+    """P-099: every type of safetensors is written."""
     path = tmp_path / "model.safetensors"
     mine = {name: pellucid.tensor(VALUES, dtype=getattr(pellucid, name), device="cpu") for name in NAMES}
     mine |= {

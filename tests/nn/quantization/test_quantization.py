@@ -43,6 +43,7 @@ def test_scales_and_zero_points_are_pytorchs(kind, dtype, symmetric):
 
 
 def test_blocks_have_scales_of_their_own():
+    """P-086: scales of rows and blocks."""
     fake = ours.FakeQuantize(ours.PerBlockMinMaxObserver, block_size=4, dtype="int4", symmetric=True)
     x = torch.tensor(X[0], device="cpu")
     made = fake(x)
@@ -122,6 +123,7 @@ BOUNDS = {"int8": 0.01, "fp8_e4m3": 0.05, "int4": 0.6}
 
 @pytest.mark.parametrize("dtype", BOUNDS)
 def test_calibration_after_training_loses_little(trained, dtype):
+    """P-086: observers and quantization after training."""
     model, before = trained
     activation = None if dtype == "int4" else "uint8"
     prepared = ours.prepare(model, ours.get_default_qconfig(dtype, activation))

@@ -161,7 +161,7 @@ def tiny(heads=4, kv_heads=2, layers=2):
 
 @unchecked("an eager call stands before each replay, and counts")
 def test_a_layer_is_at_most_six_dispatches():
-    """A token of a model with two more layers takes at most twelve dispatches more."""
+    """P-064, P-098: a token of a model with two more layers takes at most twelve dispatches more."""
 
     def dispatches_a_token(layers):
         model = tiny(layers=layers)

@@ -52,6 +52,7 @@ def settled(run):
 
 
 def test_chain_is_one_dispatch():
+    """P-098: elementwise launches become one kernel, whose WGSL is written then."""
     x = torch.randn(1000)
 
     def chain():

@@ -53,6 +53,7 @@ def test_declarations(source):
 
 
 def test_parameters_are_packed_as_uniform_layout_says(source):
+    """P-062: parameters of kernels are aligned as WGSL says."""
     data = pack_params(
         source, {"count": 7, "shape": (1, 2, 3, 2**32 - 1), "factor": 1.5, "shift": -2, "x_offset": 9}
     )

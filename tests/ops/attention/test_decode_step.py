@@ -125,6 +125,7 @@ def test_special_values_in_a_cache(where, value):
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("keys", [1, 2, 63, 64, 129, 256])
 def test_positions_of_a_small_model(keys, interleaved):
+    """P-064: queries and keys turned, written and attended to in one kernel."""
     node = compare(Layer((1, 9, 3, 256, 64), interleaved=interleaved), keys)
     assert node.grid == 3
     assert len(node.source.bindings) == 8

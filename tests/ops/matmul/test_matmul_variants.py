@@ -234,6 +234,7 @@ def test_long_depths_are_cut():
     depth=st.integers(0, 1 << 20), info=st.sampled_from([H200, LAPTOP, SOFTWARE])
 )  # fmt: skip
 def test_every_candidate_suits(batch, rows, columns, depth, info):
+    """P-017: tiles fit the adapter's limits, whichever these are."""
     shape = Shape(batch, rows, columns, depth)
     found = candidates(shape, info)
     assert found[0] == choose(shape, info)

@@ -1,0 +1,104 @@
+"""P-005, P-044 to P-050, P-076: what the benchmarks of the grid measure holds in small; every id has a test."""
+
+import gc
+import importlib.util
+import re
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import pellucid
+from ops.oracle import DEVICES
+
+from paths import ROOT
+
+
+def benchmark(name):
+    """A file of benchmarks as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generations_leave_nothing_and_come_again():
+    """P-044 to P-048: bytes on the device are those of the networks, and a seed gives the same bits again."""
+    generations = benchmark("grid_generations")
+    runs = [generations.Run() for _ in range(2)]
+    gc.collect()
+    pellucid.webgpu.synchronize()
+    beside = []
+    for k in range(25):
+        runs[0].generation()
+        if k in (4, 14, 24):
+            beside.append(generations.settled(runs[0])["live_bytes"])
+        if k == 7:
+            digest = runs[0].bits()
+    assert len(set(beside)) == 1
+    for _ in range(8):
+        runs[1].generation()
+    assert runs[1].bits() == digest
+    runs[1].generation()
+    assert runs[1].bits() != digest
+
+
+def test_files_and_times_of_every_kind(monkeypatch, capsys):
+    """P-049, P-050, P-076: 21 rows; files of each kind come back, and bits say how long they are."""
+    monkeypatch.setattr(sys, "argv", ["grid_precisions", "--size", "64"])
+    precisions = benchmark("grid_precisions")
+    monkeypatch.setattr(precisions, "REPEAT", 1)
+    assert precisions.main() == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert len(rows) == 21
+    assert all(row[-1] == "yes" for row in rows)
+    size = {row[0]: int(row[1]) for row in rows}
+    assert size["binary"] < size["int2"] < size["int4"] < size["int8"] < size["int16"] < size["int32"]
+    assert all(float(n) > 0 for row in rows for n in row[4:6])
+
+
+def test_the_six_networks_are_those_of_the_table():
+    """P-076, P-078: the docs have a row for each of the benchmark, with a loss that falls."""
+    text = (ROOT / "benchmarks" / "grid_networks.py").read_text(encoding="utf-8")
+    names = re.findall(r'^    "(\w+) .*": \(', text, re.MULTILINE)
+    assert len(names) == 6
+    table = (
+        (ROOT / "docs" / "performance.md").read_text(encoding="utf-8").partition("### Networks of the grid")
+    )
+    rows = [
+        row.split("|")[1:-1]
+        for row in table[2].split("\n##")[0].splitlines()
+        if re.match(r"\| (dense|conv|of)", row)
+    ]
+    assert len(rows) == 6
+    for row in rows:
+        assert float(row[4]) < 0.1 * float(row[3])
+
+
+NUMBERS = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("source", NUMBERS)
+def test_every_pair_of_dtypes(source, device):
+    """P-005: `.to(dtype)` of every pair as in PyTorch."""
+    values = np.array([0, 1, -1, 3.7, -2.5, 100, 1e-3, 127], np.float32)
+    wanted = torch.tensor(np.abs(values) if source == "uint8" else values).to(getattr(torch, source))
+    ours = pellucid.tensor(wanted.float().numpy(), device=device).to(getattr(pellucid, source))
+    for target in NUMBERS:
+        a = np.array(ours.to(getattr(pellucid, target)).float().tolist())
+        right = wanted.to(getattr(torch, target))
+        if target == "uint8":  # of negative numbers C leaves it open
+            keep = wanted.double().numpy() >= 0
+            a, right = a[keep], right[torch.from_numpy(keep)]
+        np.testing.assert_array_equal(a, right.float().numpy(), err_msg=target)
+
+
+def test_every_id_has_a_test():
+    """P-001 to P-101 stand in the docstring of a test."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    found = {int(n) for n in re.findall(r"P-(\d{3})", text)}
+    for first, last in re.findall(r"P-(\d{3}) to P-(\d{3})(?! stand)", text):
+        found |= set(range(int(first), int(last) + 1))
+    assert sorted(set(range(1, 102)) - found) == []
