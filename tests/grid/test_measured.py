@@ -1,4 +1,4 @@
-"""P-005, P-044 to P-050, P-076: what the benchmarks of the grid measure holds in small; every id has a test."""
+"""P-005, P-044 to P-050, P-076: what benchmarks of the grid measure holds in small; every id has a test."""
 
 import gc
 import importlib.util

@@ -23,6 +23,7 @@ from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..nn.modules.norm import LayerNorm, RMSNorm
 from ..nn.modules.rnn import LSTM, RNN
+from ..ops.random.generator import fork_rng
 from ..tensors.construct import tensor
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
@@ -275,6 +276,19 @@ LAYERS: dict[str, LayerType] = {
 }  # fmt: skip
 
 
+NESTED = ("parallel", "sequential", "residual")  # of layers, each of which is looked at itself
+LARGEST = 1 << 30  # parameters of a layer
+
+
+def _refuse_huge(kind: str, f: Fields) -> None:
+    """Refuse a layer that no device holds before memory is asked for."""
+    with fork_rng():
+        sketch = LAYERS[kind].build(f, {"device": "meta"})
+    count = sum(p.numel() for p in sketch.parameters())
+    if count > LARGEST:
+        raise FormatError(f"{f.where}: {kind} would have {count} parameters; at most {LARGEST} are made.")
+
+
 class Layer(Module):
     """A layer of a grid: the module that its specification names, then an activation.
 
@@ -308,6 +322,8 @@ class Layer(Module):
             raise FormatError(f"{where}: activation must be one of {known}, not {self.activation!r}.")
         own = {name: v for name, v in (("device", device), ("dtype", dtype)) if v is not None}
         try:
+            if kind not in NESTED:
+                _refuse_huge(kind, fields)
             self.layer = LAYERS[kind].build(fields, own)
             shape = LAYERS[kind].shape
             self.shape = None if shape is None else shape(fields)

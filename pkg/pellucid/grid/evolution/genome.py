@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ...errors import ArgumentError, FormatError, ShapeError
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
 
+MOST_INPUTS = 1 << 20  # of a genome in a file
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": lambda x: (4.9 * x).sigmoid(),
     "tanh": lambda x: x.tanh(),
@@ -62,23 +64,27 @@ class Genome:
         try:
             given = json.loads(text)
             genes = tuple(
-                ConnectionGene(int(g["innovation"]), int(g["source"]), int(g["target"]), float(g["weight"]),
-                               bool(g["enabled"]))
+                ConnectionGene(_whole(g["innovation"]), _whole(g["source"]), _whole(g["target"]),
+                               _number(g["weight"]), _flag(g["enabled"]))
                 for g in given["connections"]
             )  # fmt: skip
             made = Genome(
-                int(given["inputs"]), int(given["outputs"]),
-                {int(n): str(a) for n, a in given["activations"].items()}, genes,
+                _whole(given["inputs"]), _whole(given["outputs"]),
+                {int(n): a for n, a in given["activations"].items()}, genes,
             )  # fmt: skip
+            made._check()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if isinstance(error, FormatError):
+                raise
             raise FormatError(f"Genome.from_json: these are no genes: {error!r}") from error
-        made._check()
         return made
 
     def _check(self) -> None:
         first = self.inputs + 1
+        if not 1 <= self.inputs <= MOST_INPUTS:
+            raise FormatError(f"Genome: there are {self.inputs} inputs; from 1 to {MOST_INPUTS} are read.")
         outputs = range(first, first + self.outputs)
-        if self.inputs < 1 or self.outputs < 1 or not set(outputs) <= self.activations.keys():
+        if not 1 <= self.outputs <= len(self.activations) or not set(outputs) <= self.activations.keys():
             raise FormatError("Genome: there must be inputs and outputs, and an activation for each output.")
         if min(self.activations) < first or not set(self.activations.values()) <= ACTIVATIONS.keys():
             raise FormatError(f"Genome: activations of nodes from {first} on are {', '.join(ACTIVATIONS)}.")
@@ -111,6 +117,24 @@ class Genome:
                 depth[n] = 1 + max((depth[s] for s in sources[n]), default=0)
             open_nodes.difference_update(ready)
         return depth
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is no integer")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value) if abs(value) < 1e300 else float("inf")
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise TypeError(f"{value!r} is neither true nor false")
+    return value
 
 
 class Networks:

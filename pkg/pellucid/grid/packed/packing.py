@@ -190,6 +190,7 @@ def _grouped(flat: Tensor, shape: tuple[int, ...], group: str | int) -> Tensor:
         return flat.reshape(shape[0], -1)
     if not isinstance(group, int):
         return flat.reshape(1, -1)
+    group = min(group, max(flat.numel(), 1))  # what a group has beyond the tensor takes no memory
     if missing := -flat.numel() % group:
         flat = cat([flat, flat.new_zeros(missing)])
     return flat.reshape(-1, group)
