@@ -27,7 +27,8 @@ from pellucid.grid import (
 
 JUNK = [
     None, True, False, 0, -1, 3, 2.5, 1e300, float("nan"), float("inf"), 1 << 23, 1 << 30, 1 << 70,
-    -(1 << 70), "", "x", "dense", "AAAA", "é", [], [1], [[]], {}, {"type": "dense"}, [None], [-1], ["x", 1], {"x": []},
+    -(1 << 70), "", "x", "dense", "AAAA", "é", [], [1], [[]], {}, {"type": "dense"}, [None], [-1], ["x", 1],
+    {"x": []},
 ]  # fmt: skip
 
 
