@@ -1,5 +1,6 @@
 """Sentence embeddings: pooling as the files of sentence-transformers say, and a real model."""
 
+import asyncio
 import json
 import zipfile
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 
 import pellucid
 from models.test_pipelines import tokenizer
@@ -70,12 +72,74 @@ def test_without_files_it_is_the_mean_and_prompts_come_first(folder):
 
 def test_parts_that_are_not_known_are_refused(folder):
     error = pellucid.errors.FormatError
-    written(folder, ("Transformer", "Pooling", "Dense"), pooling_mode_cls_token=True)
-    with pytest.raises(error, match="known are Transformer, Pooling and Normalize"):
-        SentenceTransformer.from_pretrained(str(folder))
+    for parts in (
+        ("Transformer", "Pooling", "LayerNorm"),
+        ("Transformer", "Pooling", "Normalize", "Dense"),
+        ("Transformer", "Normalize", "Pooling"),
+        ("Pooling", "Transformer"),
+    ):
+        written(folder, parts, pooling_mode_cls_token=True)
+        with pytest.raises(
+            error, match="known are Transformer, Pooling, any number of Dense, and Normalize, in"
+        ):
+            SentenceTransformer.from_pretrained(str(folder))
     written(folder, pooling_mode_lasttoken=True)
     with pytest.raises(error, match=r"pools by .'lasttoken'"):
         SentenceTransformer.from_pretrained(str(folder))
+
+
+def write_dense(folder, path, layer, activation, name="model.safetensors", **more):
+    (folder / path).mkdir(exist_ok=True)
+    state = {f"linear.{n}": p.detach() for n, p in layer.named_parameters()}
+    torch.save(state, folder / path / name) if name.endswith("bin") else save_file(
+        state, folder / path / name
+    )
+    keys = {"in_features": layer.in_features, "out_features": layer.out_features}
+    keys |= {"bias": layer.bias is not None, "activation_function": f"torch.nn.modules.{activation}", **more}
+    (folder / path / "config.json").write_text(json.dumps(keys))
+
+
+def test_products_behind_the_pooling(folder, tmp_path, device):
+    written(folder, ("Transformer", "Pooling", "Dense", "Dense", "Normalize"), pooling_mode_mean_tokens=True)
+    torch.manual_seed(0)
+    x, mask = states(folder, TEXTS)
+    first, last = torch.nn.Linear(x.shape[-1], 12), torch.nn.Linear(12, 5, bias=False).half()
+    write_dense(folder, "2_Dense", first, "activation.Tanh")
+    write_dense(folder, "3_Dense", last, "linear.Identity", "pytorch_model.bin")
+    model = SentenceTransformer.from_pretrained(str(folder), device=device)
+    with torch.no_grad():
+        wanted = torch.nn.functional.normalize(
+            last.float()(first((x * mask).sum(1) / mask.sum(1)).tanh())
+        ).numpy()  # fmt: skip
+    np.testing.assert_allclose(model.encode(TEXTS).numpy(), wanted, atol=1e-4)
+    again = asyncio.run(SentenceTransformer.from_pretrained_async(str(folder), device=device))
+    np.testing.assert_allclose(again.encode(TEXTS).numpy(), wanted, atol=1e-4)
+    for write in (model.save_gguf, lambda file: pellucid.convert(folder, file)):
+        with pytest.raises(
+            pellucid.errors.ArgumentError, match=r"Dense.* Write the encoder alone: AutoModel"
+        ):
+            write(tmp_path / "a.gguf")
+    pellucid.models.AutoModel.from_pretrained(folder, device="cpu").save_gguf(tmp_path / "a.gguf")
+
+
+def test_products_that_are_not_known_are_refused(folder):
+    error = pellucid.errors.FormatError
+    written(folder, ("Transformer", "Pooling", "Dense"), pooling_mode_mean_tokens=True)
+
+    def bad(error, match):
+        with pytest.raises(error, match=match):
+            SentenceTransformer.from_pretrained(str(folder), device="cpu")
+
+    bad(error, "2_Dense/config.json: modules.json names it, and it is not there")
+    layer = torch.nn.Linear(32, 4)
+    write_dense(folder, "2_Dense", layer, "activation.Hardshrink")
+    bad(error, "activation 'Hardshrink'")
+    write_dense(folder, "2_Dense", layer, "activation.Tanh", module_input_name="token_embeddings")
+    bad(error, "between .*token_embeddings")
+    write_dense(folder, "2_Dense", layer, "activation.Tanh", out_features=5)
+    bad(pellucid.errors.WeightError, r"linear.weight.*\(4, 32\).* and .*\(5, 32\).* was expected")
+    (folder / "2_Dense" / "model.safetensors").unlink()
+    bad(pellucid.weights.MissingFile, "pytorch_model.bin")
 
 
 @pytest.mark.slow

@@ -5,16 +5,19 @@ Reimers and Gurevych 2019, "Sentence-BERT". Serves MiniLM, MPNet, E5, BGE and GT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import weights
 from ..autograd.grad_mode import no_grad
 from ..device.steps import later, now
-from ..errors import ArgumentError, FormatError
+from ..errors import ArgumentError, FormatError, WeightError
 from ..nn import functional as F
+from ..nn.modules.container import Sequential
+from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
 from ..ops.elementwise.comparison import where
 from ..ops.shape.joining import cat
 from ..tensors.construct import tensor
@@ -24,6 +27,7 @@ from ..weights.document import parse_object
 from ..weights.fields import FLAG, check, listed, named, record, shown, text, whole
 from .auto import AutoModel
 from .gguf_saving import save_gguf
+from .loading import LoadOptions, load_tensors
 
 # How hidden states (batch, time, dim) and a mask (batch, time, 1) of 0 and 1 become (batch, dim).
 POOLING: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -39,8 +43,40 @@ _POOLING = {**{_MODE + mode: FLAG for mode in _MODES}, "include_prompt": FLAG}
 # What a GGUF calls ways of pooling, one of which is of decoders alone.
 GGUF_POOLING = {1: "mean_tokens", 2: "cls_token", 3: "lasttoken"}
 _NORMALIZE = "pellucid.normalize_embeddings"  # which llama.cpp has no key for
+_DENSE = {
+    "in_features": whole(1), "out_features": whole(1), "bias": FLAG, "activation_function": text(1000),
+    "module_input_name": text(1000), "module_output_name": text(1000),
+}  # fmt: skip
+_VECTORS = (None, "sentence_embedding")  # what a product behind the pooling reads and writes
+_ACTIVATIONS = {name: getattr(F, name.lower()) for name in ("Tanh", "ReLU", "GELU", "SiLU", "Sigmoid")}
 _LENGTH = {"max_seq_length": whole(1)}
 _PROMPTS = {"prompts": named(text(1000), text(), 1000), "default_prompt_name": text(1000)}
+
+
+class SentenceParts(NamedTuple):
+    """What follows the encoder: ways of pooling, folders of products, and whether vectors are normed."""
+
+    pooling: tuple[str, ...] = ("mean_tokens",)
+    dense: tuple[str, ...] = ()
+    normalize: bool = False
+
+
+class Dense(Linear):
+    """A product of vectors with a weight behind the pooling, and an activation.
+
+    Args:
+        in_features, out_features, bias: as of `Linear`.
+        activation: "Identity", or one of "Tanh", "ReLU", "GELU", "SiLU" and "Sigmoid".
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, activation: str = "Tanh"):
+        super().__init__(in_features, out_features, bias=bias)
+        self.activation = activation
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Vectors (batch, in_features) to (batch, out_features)."""
+        x = super().forward(input)
+        return x if self.activation == "Identity" else _ACTIVATIONS[self.activation](x)
 
 
 class SentenceTransformer(Module):
@@ -54,6 +90,7 @@ class SentenceTransformer(Module):
         prompts: by name, what may come before a text, such as ``"query: "``.
         prompt_name: of the one that does if none is given.
         length: tokens at which texts are cut; as many as the model has positions if None.
+        dense: modules that change the vectors before they are normed, such as `Dense`.
     """
 
     def __init__(
@@ -65,8 +102,10 @@ class SentenceTransformer(Module):
         prompts: Mapping[str, str] | None = None,
         prompt_name: str | None = None,
         length: int | None = None,
+        dense: Sequence[Module] = (),
     ):
         super().__init__()
+        self.dense = Sequential(*dense)
         self.model, self.tokenizer, self.normalize = model, tokenizer, normalize
         self.pooling, self.prompts, self.prompt_name = pooling, dict(prompts or {}), prompt_name
         self.length = length or model.config.positions
@@ -83,7 +122,7 @@ class SentenceTransformer(Module):
             settings: as in `AutoModel.from_pretrained`.
 
         Raises:
-            FormatError: it has parts that are not known, such as a product behind the pooling.
+            FormatError: it has parts that are not known, such as a table of words in the encoder's place.
 
         Example:
             >>> model = SentenceTransformer.from_pretrained("BAAI/bge-small-en-v1.5")  # doctest: +SKIP
@@ -118,7 +157,7 @@ class SentenceTransformer(Module):
                 f"save_gguf: the prompt {self.prompt_name!r} comes before every text, which no GGUF says. "
                 "Set prompt_name to None, and give the prompt to encode()."
             )
-        keys = gguf_keys(self.pooling, self.normalize)
+        keys = gguf_keys(SentenceParts(self.pooling, tuple(self.dense._modules), self.normalize))
         return save_gguf(self.model, self.model.gguf_reader(), filename, format, self.tokenizer, keys=keys)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, **inputs: Tensor) -> Tensor:
@@ -129,7 +168,7 @@ class SentenceTransformer(Module):
         """
         x = self.model(input_ids, attention_mask, **inputs).last_hidden_state
         mask = attention_mask.unsqueeze(-1).to(x.dtype)
-        pooled = cat([POOLING[mode](x, mask) for mode in self.pooling], -1)
+        pooled = self.dense(cat([POOLING[mode](x, mask) for mode in self.pooling], -1))
         return F.normalize(pooled, dim=-1) if self.normalize else pooled
 
     def encode(
@@ -185,8 +224,8 @@ def _load(
     where = {k: settings[k] for k in ("revision", "token", "endpoint", "filename") if k in settings}
     folder: Any = yield weights, "open_folder", (source,), where
     folder.checkpoint.close()
-    known = of_gguf(folder) if folder.checkpoint.format == "gguf" else (yield from modules(folder))
-    pooling, normalize = known or (("mean_tokens",), False)
+    is_gguf = folder.checkpoint.format == "gguf"
+    known = of_gguf(folder) if is_gguf else ((yield from modules(folder)) or SentenceParts())
     limits = (yield folder, "json", ("sentence_bert_config.json",), {}) or {}
     prompts = (yield folder, "json", ("config_sentence_transformers.json",), {}) or {}
     check(f"{folder.name}/sentence_bert_config.json", limits, _LENGTH)
@@ -195,23 +234,65 @@ def _load(
     some = {k: v for k, v in where.items() if k != "endpoint"}
     tokenizer = yield AutoTokenizer, "from_pretrained", (source,), some
     length = limits.get("max_seq_length")
+    dense = []
+    for path in known.dense:
+        dense.append((yield from _dense(folder, path, source, where, model.device)))
     return cls(
-        model, tokenizer, pooling, normalize, prompts.get("prompts"), prompts.get("default_prompt_name"),
-        min(length, model.config.positions) if length else None,
+        model, tokenizer, known.pooling, known.normalize, prompts.get("prompts"),
+        prompts.get("default_prompt_name"), min(length, model.config.positions) if length else None, dense,
     )  # fmt: skip
+
+
+def _dense(
+    folder: Any, path: str, source: Any, where: dict[str, Any], device: Any
+) -> Generator[tuple, Any, Dense]:
+    """Steps that load a product that lies in a folder of its own."""
+    name = f"{folder.name}/{path}/config.json"
+    keys = yield folder, "json", (f"{path}/config.json",), {}
+    if keys is None:
+        raise FormatError(f"{name}: modules.json names it, and it is not there. Download it again.")
+    check(name, keys, _DENSE, "in_features", "out_features")
+    kind = (keys.get("activation_function") or "Tanh").rpartition(".")[2]
+    ends = keys.get("module_input_name"), keys.get("module_output_name")
+    if (kind != "Identity" and kind not in _ACTIVATIONS) or not all(end in _VECTORS for end in ends):
+        raise FormatError(
+            f"{name}: has the activation {shown(kind)} between {shown(ends)}; known are Identity, "
+            f"{', '.join(_ACTIVATIONS)}, between sentence_embedding. Pool the states of AutoModel instead."
+        )
+    made = Dense(keys["in_features"], keys["out_features"], keys.get("bias", True), kind)
+    files = [f"{path}/{file}" for file in ("model.safetensors", "pytorch_model.bin")]
+    for file in files:
+        try:
+            checkpoint = yield weights, "open", (source,), {**where, "filename": file}
+            break
+        except weights.MissingFile:
+            if file == files[-1]:
+                raise
+    try:
+        wanted = {f"linear.{n}": tuple(p.shape) for n, p in made.named_parameters()}
+        there = {info.name: tuple(info.shape) for info in checkpoint.values()}
+        if there != wanted:
+            raise WeightError(f"{checkpoint.name}: has {shown(there)}, and {shown(wanted)} was expected.")
+        options = LoadOptions(device, None, None, None, 1)
+        tensors = yield from load_tensors(checkpoint, list(checkpoint.values()), options)
+    finally:
+        checkpoint.close()
+    for n, x in tensors.items():
+        setattr(made, n.removeprefix("linear."), Parameter(x.float(), requires_grad=False))
+    return made
 
 
 def modules(
     folder: Any, known: Collection[str] = tuple(POOLING)
-) -> Generator[tuple, Any, tuple[tuple[str, ...], bool] | None]:
-    """Steps that read how a folder's vectors are pooled, and whether they are normed; None of a plain model.
+) -> Generator[tuple, Any, SentenceParts | None]:
+    """Steps that read what follows a folder's encoder; None of a plain model.
 
     Args:
         folder: of `pellucid.weights.open_folder`.
         known: ways of pooling.
 
     Raises:
-        FormatError: it has parts that are not known.
+        FormatError: it has parts that are not known, or another order of them.
     """
     data = yield folder, "read", ("modules.json",), {}
     if data is None:
@@ -219,18 +300,21 @@ def modules(
     name = f"{folder.name}/modules.json"
     found = parse_object(name, b'{"modules": ' + data + b"}")  # the file is a list
     check(name, found, _MODULES, "modules")
-    kinds = {m["type"].rpartition(".")[2]: m["path"] for m in found["modules"]}
-    unknown = set(kinds) - {"Transformer", "Pooling", "Normalize"}
-    if unknown or not {"Transformer", "Pooling"} <= kinds.keys():
+    kinds = [m["type"].rpartition(".")[2] for m in found["modules"]]
+    paths = [m["path"] for m in found["modules"]]
+    count = kinds.count("Dense")
+    normalize = "Normalize" in kinds
+    if kinds != ["Transformer", "Pooling", *["Dense"] * count, *["Normalize"] * normalize]:
         raise FormatError(
-            f"{name}: has the parts {shown(sorted(kinds))}; known are Transformer, Pooling and "
-            "Normalize. Load another model, or its encoder by AutoModel."
+            f"{name}: has the parts {shown(kinds)}; known are Transformer, Pooling, any number of Dense, and "
+            "Normalize, in this order. Load another model, or its encoder by AutoModel."
         )
-    return (yield from _pooling(folder, kinds["Pooling"], known)), "Normalize" in kinds
+    pooling = yield from _pooling(folder, paths[1], known)
+    return SentenceParts(pooling, tuple(paths[2 : 2 + count]), normalize)
 
 
-def of_gguf(folder: Any) -> tuple[tuple[str, ...], bool]:
-    """How a GGUF's vectors are pooled, and whether they are normed.
+def of_gguf(folder: Any) -> SentenceParts:
+    """What a GGUF says of what follows the encoder.
 
     Args:
         folder: of `pellucid.weights.open_folder`.
@@ -247,25 +331,30 @@ def of_gguf(folder: Any) -> tuple[tuple[str, ...], bool]:
             f"{folder.name}: {key} is {shown(kind)} and {_NORMALIZE} {shown(normalize)}; known are "
             f"{shown(known)}, and true or false. Pool the states of AutoModel instead."
         )
-    return (known[kind],), normalize
+    return SentenceParts((known[kind],), (), normalize)
 
 
-def gguf_keys(pooling: tuple[str, ...], normalize: bool) -> dict[str, Any]:
+def gguf_keys(parts: SentenceParts) -> dict[str, Any]:
     """The keys of a GGUF, those of its architecture without its name, that `of_gguf` reads.
 
     Args:
-        pooling, normalize: as in `SentenceTransformer`.
+        parts: what follows the encoder.
 
     Raises:
         ArgumentError: no GGUF says so.
     """
-    kind = next((k for k, name in GGUF_POOLING.items() if (name,) == pooling), None)
+    alone = "Write the encoder alone: AutoModel.from_pretrained(source).save_gguf(file)."
+    if parts.dense:
+        raise ArgumentError(
+            f"save_gguf: products behind the pooling (Dense) have no place in a GGUF. {alone}"
+        )
+    kind = next((k for k, name in GGUF_POOLING.items() if (name,) == parts.pooling), None)
     if kind is None:
         raise ArgumentError(
-            f"save_gguf: pools by {shown(pooling)}, and a GGUF knows {', '.join(GGUF_POOLING.values())}. "
-            "Write the encoder alone by model.save_gguf()."
+            f"save_gguf: pools by {shown(parts.pooling)}, and a GGUF knows "
+            f"{', '.join(GGUF_POOLING.values())}. {alone}"
         )
-    return {".pooling_type": kind, _NORMALIZE: normalize}
+    return {".pooling_type": kind, _NORMALIZE: parts.normalize}
 
 
 def _pooling(folder: Any, path: str, known: Collection[str]) -> Generator[tuple, Any, tuple[str, ...]]:

@@ -177,7 +177,7 @@ def _to_gguf(
 
         model = opened.model
         known = now(sentence.modules(folder, sentence.GGUF_POOLING.values())) if is_folder else None
-        keys = sentence.gguf_keys(*known) if known is not None else None
+        keys = sentence.gguf_keys(known) if known is not None else None
         return len(save_gguf(model, model.gguf_reader(), target, format, tokenizer, read, keys))
     finally:
         folder.checkpoint.close()
