@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from branching import plans_of, steps_of
-from helpers import Words, flat
+from helpers import PromptError, Words, flat
 from instruments import modules
 from notebook import notebook
 from pellucid_page import send
@@ -192,6 +192,8 @@ class LogitLens:
             ids = self.tokenizer.apply_chat_template([message], add_generation_prompt=True)
         else:
             ids = self.tokenizer.encode(prompt)
+        if not ids:
+            raise PromptError("The prompt has no tokens: the model's tokenizer drops all of its signs.")
         end, most = len(ids) + count, self.model.config.max_position_embeddings
         if end - 1 > most:  # before anything is read; the last token is never read
             raise torch.errors.DimensionError(

@@ -13,6 +13,10 @@ class PairError(ValueError):
     """Two prompts or two models that cannot be compared."""
 
 
+class PromptError(ValueError):
+    """A prompt of which nothing is left to read."""
+
+
 class Words:
     """The texts of a tokenizer's ids: ``words([5, 17])``."""
 

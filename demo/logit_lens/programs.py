@@ -130,6 +130,9 @@ class Pictures:
                 f"The program leaves {type(picture).__name__} in `picture`. Assign what the view draws, "
                 "a dict such as the function returns."
             )
+        for key, value in picture.items():
+            if isinstance(value, torch.Tensor):
+                picture[key] = helpers.flat(await value.detach().float().numpy_async())
         self.texts[name], self.drawn[name] = text, picture
         self.needs[name] = self.opened.get(name, "")
         return {"data": picture, "text": text}

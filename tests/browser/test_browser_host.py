@@ -426,3 +426,30 @@ async def test_a_page_that_opens_many_devices_imports_its_modules_once(selenium)
         pellucid.webgpu.reset()
         counts.append(run_js("made"))
     assert counts[0] == counts[1] == counts[2] > 10
+
+
+@run_in_pyodide(packages=["pellucid"])
+def _memory_that_is_not_there(selenium):
+    import pellucid as torch
+
+    # The largest buffer that the adapter says it makes, and has no memory for.
+    size = torch.webgpu.get_device_properties().limits["maxBufferSize"] // 4
+    tries = [
+        lambda: torch.ones(size).sum().item(),
+        lambda: (torch.ones(size) + 1).numpy(),
+        lambda: torch.zeros(size).copy_(torch.ones(size)).flip(0)[5].item(),
+    ]
+    for work in tries:
+        try:
+            work()
+        except torch.errors.OutOfMemoryError as error:
+            assert "out of memory" in str(error)
+        else:
+            raise AssertionError("there was memory")
+        # What the buffer was used in is refused, too, and told to nobody.
+        for _ in range(3):
+            assert (torch.ones(3) + 1).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_memory_that_is_not_there(selenium):
+    _memory_that_is_not_there(selenium)

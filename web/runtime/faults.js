@@ -14,11 +14,14 @@ export class Faults {
     this.found = [];
     this.calls = 0;
     this.waiting = new Set();
+    this.passed = 0; // calls whose errors follow from a lack of memory that was told
+    this.passing = 0; // more than 0 while errors of these may still come without their calls
     this.lost = null;
     this.closing = false;
     device.addEventListener("uncapturederror", (event) => {
       event.preventDefault(); // Python raises it; the console need not repeat it
-      this.#add(this.calls++, `${kind(event.error)}: ${event.error.message}`);
+      const call = this.calls++;
+      this.#add(this.passing > 0 ? -1 : call, `${kind(event.error)}: ${event.error.message}`);
     });
     device.lost.then(({ reason, message }) => {
       if (!this.closing) this.lost = `lost: the GPU device went away (${reason || "unknown"}): ${message}`;
@@ -54,7 +57,17 @@ export class Faults {
     if (this.found.length === 0) return null;
     const first = this.found.reduce((a, b) => (b.call < a.call ? b : a));
     this.found.length = 0;
+    if (first.text.startsWith("out of memory")) this.#pass();
     return first.text;
+  }
+
+  /** Forget what the calls up to now still get refused: the buffers that there was no memory for were used in them. */
+  #pass() {
+    this.passed = this.calls;
+    this.passing++;
+    this.device.pushErrorScope("validation"); // its answer comes behind theirs
+    const end = () => setTimeout(() => this.passing--); // events that were fired before are heard by then
+    this.device.popErrorScope().then(end, end);
   }
 
   /** Throws when the device is lost. */
@@ -64,6 +77,7 @@ export class Faults {
   }
 
   #add(call, text) {
+    if (call < this.passed && text.startsWith("validation")) return;
     this.found.push({ call, text });
   }
 }

@@ -101,7 +101,9 @@ export class Readback {
       // The reason of a loss arrives separately, a moment later.
       await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
       this.faults.alive();
-      throw error;
+      await this.faults.settled();
+      const said = this.faults.take(); // why it could not be, such as a lack of memory
+      throw said === null ? error : new Error(said);
     }
     if (this.faults.waiting.size > 0) await this.faults.settled();
     this.faults.alive();

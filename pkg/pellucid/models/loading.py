@@ -85,7 +85,7 @@ def load_weights(
     pieces += [(info, target) for target, weight in stored.items() for info in weight.infos.values()]
     left = Counter(target for _, target in pieces)
     parts: dict[str, list[Tensor]] = {target: [] for target in left}
-    report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
+    report = _Report(options, sum(info.nbytes for info, _ in pieces))
     exact = True
     for batch in _batches(pieces):
         raws = yield from fetch(checkpoint, [info for info, _ in batch], options, report)
@@ -141,7 +141,7 @@ def load_tensors(
             physical(dt.NAMES[info.dtype])
     pieces = list({(info.shard, info.start, info.stop): (info, info.name) for info in infos}.values())
     _check_room(checkpoint.name, [info for info, _ in pieces], {}, options.device, None, packed=False)
-    report = _Report(options.on_progress, sum(info.nbytes for info, _ in pieces))
+    report = _Report(options, sum(info.nbytes for info, _ in pieces))
     found: dict[tuple, Any] = {}
     for batch in _batches(pieces):
         raws = yield from fetch(checkpoint, [info for info, _ in batch], options, report)
@@ -257,14 +257,17 @@ def _some(names: list[str]) -> str:
 
 
 class _Report:
-    """Progress of the whole out of progress of the parts."""
+    """Progress of the whole out of progress of the parts, which ends where the device had no room for one."""
 
-    def __init__(self, on_progress: Callable | None, total: int):
-        self._tell = on_progress
+    def __init__(self, options: LoadOptions, total: int):
+        self._tell = options.on_progress
+        self._is_on_gpu = options.device.type == "webgpu"
         self._meter = weights.progress.Meter(total)
         self.begun = 0
 
     def __call__(self, progress: weights.Progress) -> None:
+        if self._is_on_gpu:
+            stream().check()
         if self._tell is not None:
             self._tell(self._meter.at(self.begun + progress.bytes_done, progress.name))
 

@@ -4,9 +4,9 @@ import csv
 import io
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from browser.pages import ready
+from browser.pages import WAIT, press, ready
 from models.tiny import ours
 from pellucid import lens
 
@@ -42,3 +42,23 @@ def said(model: Any, ids: list[int]) -> list[list[str]]:
     """What each layer would have said, the last one first."""
     look = lens.logit_lens(model, ours([ids], "cpu"), top_k=1).table()
     return [[f"w{cell[0][0]}" for cell in row] for row in reversed(look)]
+
+
+def run_python(page: Page, code: str) -> None:
+    """Run a program in the field of a picture."""
+    open_tab(page, "Attention")
+    press(page, "Look at all heads")
+    field = page.locator("#attention-code")
+    field.evaluate("details => details.open = true")
+    field.get_by_role("textbox").fill(code)
+    field.get_by_role("button", name="Run again").click()
+
+
+def load(page: Page, source: str, says: str = "") -> None:
+    """Load another model, or be told why it cannot be."""
+    page.get_by_role("button", name="Load another", exact=True).click()
+    page.get_by_label("Address, path on this site, or hub name").fill(source)
+    if not says:
+        return press(page, "Load")
+    page.get_by_role("button", name="Load", exact=True).click()
+    expect(page.locator("#notes strong")).to_have_text(says, timeout=WAIT)

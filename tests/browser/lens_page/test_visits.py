@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, open_tab, tokens
+from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, load, open_tab, run_python, tokens
 from browser.pages import WAIT, press, ready
 from models.tiny import loaded, ours
 from pellucid import lens
@@ -94,22 +94,6 @@ def test_the_link_opens_the_experiment_with_its_plans(page, site):
     expect(page.locator("#status")).to_contain_text("a second", timeout=WAIT)
     assert seen_of(page) == before
     expect(page.locator("#steering-panel")).to_be_visible()
-
-
-def run_python(page: Page, code: str) -> None:
-    """Run a program in the field of a picture, which fails because it leaves none."""
-    open_tab(page, "Attention")
-    press(page, "Look at all heads")
-    field = page.locator("#attention-code")
-    field.evaluate("details => details.open = true")
-    field.get_by_role("textbox").fill(code)
-    field.get_by_role("button", name="Run again").click()
-
-
-def load(page: Page, source: str) -> None:
-    page.get_by_role("button", name="Load another", exact=True).click()
-    page.get_by_label("Address, path on this site, or hub name").fill(source)
-    press(page, "Load")
 
 
 def test_the_link_holds_the_sum_of_weights_from_the_hub(page, site):
