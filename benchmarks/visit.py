@@ -2,7 +2,7 @@
 
 Run: .venv/bin/python benchmarks/visit.py [--rounds N] [--gpu]
 
-    lens page    demo/logit_lens with `?model=` and Generate pressed as soon as it can be: the first column's token
+    lens_page    demo/logit_lens with `?model=`, Generate pressed as soon as it can be, until a token is there
     component    demo/embed, whose `<pellucid-lens>` draws a prompt and two tokens; its whole picture counts
 
 Each visit is a Chromium with an empty profile, the built site and SmolLM2-135M-Instruct in Q4_1 come from
