@@ -260,14 +260,11 @@ def _dense(
             f"{', '.join(_ACTIVATIONS)}, between sentence_embedding. Pool the states of AutoModel instead."
         )
     made = Dense(keys["in_features"], keys["out_features"], keys.get("bias", True), kind)
-    files = [f"{path}/{file}" for file in ("model.safetensors", "pytorch_model.bin")]
-    for file in files:
-        try:
-            checkpoint = yield weights, "open", (source,), {**where, "filename": file}
-            break
-        except weights.MissingFile:
-            if file == files[-1]:
-                raise
+    try:
+        step = {**where, "filename": f"{path}/model.safetensors"}
+        checkpoint = yield weights, "open", (source,), step
+    except weights.MissingFile:
+        checkpoint = yield weights, "open", (source,), {**where, "filename": f"{path}/pytorch_model.bin"}
     try:
         wanted = {f"linear.{n}": tuple(p.shape) for n, p in made.named_parameters()}
         there = {info.name: tuple(info.shape) for info in checkpoint.values()}
