@@ -236,15 +236,11 @@ SAMPLES: dict[str, list[Sample]] = {
     "rsub": [S(x, y), S(x, y, alpha=2), S(x, 1), *each(WHOLE, x, 3)],
     "mul": binary(SIX, S(lambda t, x, y: x * y.sum(), x, y),
         *[S(below(9, 3), n) for n in (2**40, -(2**40) - 1)]),
-    "true_divide": binary(rtol=3e-6, half=1e-3, whole=3e-7, of=(x, more)),
+    "true_divide": [S(x, y), S(x, 0.5)],
     "div": [
-        S(x, y), S(x, 0.5), S(x, y, rounding_mode="floor"),
+        *binary(rtol=3e-6, half=1e-3, whole=3e-7, of=(x, more)), S(x, y, rounding_mode="floor"),
         S(x, y, rounding_mode="trunc"), *truncated("floor"), *truncated("trunc"),
-        bad("rounding_mode must be", x, 2, rounding_mode="up").but(error=ValueError)
-    ],
-    "Tensor.div_": [
-        S(lambda t, x, y, how=how: (x * 1).div_(y, rounding_mode=how), x, y)
-        for how in (None, "floor", "trunc")
+        bad("rounding_mode must be", x, 2, rounding_mode="up").but(error=ValueError),
     ],
     "floor_divide": binary(keep=divisible, grad=False),
     "remainder": binary(S(x, -3), keep=divisible),
@@ -402,7 +398,7 @@ SAMPLES |= {
     name: [*SAMPLES[name], S(W, *more).but(**plain)]
     for names, *more in (
         (("exp", "log", "sqrt", "square", "reciprocal", "neg", "abs", "sin", "cos", "isnan", "isinf"),),
-        (("add", "sub", "mul", "true_divide", "eq", "ne"), ROOTS + np.complex64(1)),
+        (("add", "sub", "mul", "div", "eq", "ne"), ROOTS + np.complex64(1)),
         (("pow",), x[:2, :3] + 0j), (("addcmul", "addcdiv"), ROOTS, W), (("isfinite",),)
     )
     for name in names

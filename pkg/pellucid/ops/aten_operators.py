@@ -6,7 +6,6 @@ A row, where a function of the op table computes the operator; a function, where
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..errors import DTypeError, ShapeError
 from ..op.public import OVERLOADS, copied_over, name_overloads
@@ -37,6 +36,19 @@ _ROWS: dict[str, Callable] = {
             ("rshift", bitwise.bitwise_right_shift),
         )
     },
+    "tensordot.default": lambda self, other, dims_self, dims_other: contractions.tensordot(
+        self, other, (dims_self, dims_other)
+    ),
+    **dict.fromkeys(
+        ("alias.default", "lift_fresh_copy.default", "lift_fresh.default"),
+        lambda self: views.view_as(self, self),
+    ),
+    "detach.default": lambda self: self.detach(),
+    **dict.fromkeys(("item.default", "_local_scalar_dense.default"), lambda self: self.item()),
+    "sym_size.int": lambda self, dim: self.shape[dim],
+    "sym_stride.int": lambda self, dim: self.stride(dim),
+    "sym_numel.default": lambda self: self.numel(),
+    "sym_storage_offset.default": lambda self: self.storage_offset(),
 }
 # Operators that Tensor has no in-place form of: the result is copied over the first argument.
 _IN_PLACE = (
@@ -71,11 +83,6 @@ def _cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = No
     return contractions.cdist(x1, x2, p, contractions.MODES[compute_mode or 0])
 
 
-@_overload("tensordot.default")
-def _tensordot(self: Tensor, other: Tensor, dims_self, dims_other) -> Tensor:
-    return contractions.tensordot(self, other, (dims_self, dims_other))
-
-
 @_overload("convolution.default")
 def _convolution(
     input: Tensor,
@@ -100,101 +107,46 @@ def _index(self: Tensor, indices) -> Tensor:
     return self[tuple(slice(None) if i is None else i for i in indices)]
 
 
-@_overload("_to_copy.default")
-def _to_copy(
-    self: Tensor,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=None,
-    non_blocking=False,
-    memory_format=None,
-) -> Tensor:
-    return self.to(device or self.device, dtype or self.dtype, copy=True)
+_COPIED = "non_blocking=False, copy=False, memory_format=None"
+_MADE = "*, dtype=None, layout=None, device=None, pin_memory=None"
 
 
-@_overload("alias.default", "lift_fresh_copy.default", "lift_fresh.default")
-def _alias(self: Tensor) -> Tensor:
-    return views.view_as(self, self)
-
-
-@_overload("detach.default")
-def _detach(self: Tensor) -> Tensor:
-    return self.detach()
-
-
-@_overload("scalar_tensor.default")
-def _scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.full((), s, dtype=dtype or dt.get_default_dtype(), device=device)
-
-
-@_overload("arange.default")
-def _arange(end, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.arange(end, dtype=dtype, device=device)
-
-
-@_overload("randint.default")
-def _randint(high, size, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return distributions.randint(0, high, size, dtype=dtype, device=device)
-
-
-@_overload("to.dtype_layout")
-def _to(
-    self: Tensor,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=None,
-    non_blocking: bool = False,
-    copy: bool = False,
-    memory_format=None,
-) -> Tensor:
+@_overload(
+    f"to.dtype_layout(self, {_MADE}, {_COPIED})",
+    f"to.dtype(self, dtype, {_COPIED})",
+    f"to.device(self, device, dtype, {_COPIED})",
+)
+def _to(self: Tensor, device=None, dtype=None, copy: bool = False) -> Tensor:
     return self.to(device or self.device, dtype or self.dtype, copy=copy)
 
 
-@_overload("to.dtype")
-def _to_dtype(
-    self: Tensor, dtype, non_blocking: bool = False, copy: bool = False, memory_format=None
-) -> Tensor:
-    return self.to(self.device, dtype, copy=copy)
+@_overload(f"_to_copy.default(self, {_MADE}, non_blocking=False, memory_format=None)")
+def _to_copy(self: Tensor, device=None, dtype=None) -> Tensor:
+    return _to(self, device, dtype, True)
 
 
-@_overload("to.device")
-def _to_device(
-    self: Tensor, device, dtype, non_blocking: bool = False, copy: bool = False, memory_format=None
-) -> Tensor:
-    return self.to(device, dtype, copy=copy)
-
-
-@_overload("to.other")
-def _to_other(
-    self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format=None
-) -> Tensor:
+@_overload(f"to.other(self, other, {_COPIED})", "type_as.default(self, other)")
+def _to_other(self: Tensor, other: Tensor, copy: bool = False) -> Tensor:
     return self.to(other.device, other.dtype, copy=copy)
 
 
-@_overload("type_as.default")
-def _type_as(self: Tensor, other: Tensor) -> Tensor:
-    return self.to(other.device, other.dtype)
+@_overload("randint.default")
+def _randint(high, size, *, dtype=None, device=None) -> Tensor:
+    return distributions.randint(0, high, size, dtype=dtype, device=device)
 
 
-@_overload("new_full.default")
-def _new_full(
-    self: Tensor, size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None
-) -> Tensor:
+@_overload(
+    f"new_full.default(self, size, fill_value, {_MADE})",
+    f"new_zeros.default(self, size, {_MADE})",
+    f"new_empty.default(self, size, {_MADE})",
+)
+def _new_full(self: Tensor, size, fill_value=0, *, dtype=None, device=None) -> Tensor:
     return creation.full(size, fill_value, dtype=dtype or self.dtype, device=device or self.device)
 
 
-@_overload("new_zeros.default", "new_empty.default")
-def _new_zeros(self: Tensor, size, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.zeros(size, dtype=dtype or self.dtype, device=device or self.device)
-
-
 @_overload("new_ones.default")
-def _new_ones(self: Tensor, size, *, dtype=None, layout=None, device=None, pin_memory=None) -> Tensor:
-    return creation.ones(size, dtype=dtype or self.dtype, device=device or self.device)
+def _new_ones(self: Tensor, size, *, dtype=None, device=None) -> Tensor:
+    return _new_full(self, size, 1, dtype=dtype, device=device)
 
 
 @_overload("_native_batch_norm_legit_no_training.default")
@@ -225,78 +177,45 @@ def _safe_softmax(self: Tensor, dim: int, dtype=None) -> Tensor:
     return softmax.softmax(self, dim, dtype).masked_fill(hidden, 0.0)
 
 
-@_overload("_prelu_kernel.default")
-def _prelu_kernel(self: Tensor, weight: Tensor) -> Tensor:
-    return self.where(self > 0, weight * self)
+def _padding(mode: str) -> Callable:
+    return lambda self, padding: pads.pad(self, tuple(padding), mode)
 
 
-@_overload("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
-def _reflection_pad(self: Tensor, padding) -> Tensor:
-    return pads.pad(self, tuple(padding), "reflect")
+for _name, _mode in (("reflection", "reflect"), ("replication", "replicate")):
+    name_overloads(_padding(_mode), [f"{_name}_pad{n}d.default" for n in (1, 2, 3)], "")
 
 
-@_overload("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
-def _replication_pad(self: Tensor, padding) -> Tensor:
-    return pads.pad(self, tuple(padding), "replicate")
+def _resampling(mode: str, antialias: bool) -> Callable:
+    def resampled(
+        input: Tensor,
+        output_size,
+        align_corners: bool | None = None,
+        scale_factors=None,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> Tensor:
+        if None not in (scales_h, scales_w):  # sizes and scales belong together, scales say more
+            output_size, scale_factors = None, (scales_h, scales_w)
+        size, scales = (None if v is None else tuple(v) for v in (output_size, scale_factors))
+        return resample.interpolate(input, size, scales, mode, align_corners, antialias=antialias)
+
+    return resampled
 
 
-@_overload("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
-def _upsample_nearest(input: Tensor, output_size, scale_factors) -> Tensor:
-    return _resampled(input, output_size, scale_factors, "nearest")
-
-
-@_overload("_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec", "_upsample_nearest_exact3d.vec")
-def _upsample_exact(input: Tensor, output_size, scale_factors) -> Tensor:
-    return _resampled(input, output_size, scale_factors, "nearest-exact")
-
-
-@_overload("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
-def _upsample_linear(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
-    mode = {3: "linear", 4: "bilinear", 5: "trilinear"}[input.ndim]
-    return _resampled(input, output_size, scale_factors, mode, align_corners)
-
-
-@_overload("upsample_bicubic2d.vec")
-def _upsample_cubic(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
-    return _resampled(input, output_size, scale_factors, "bicubic", align_corners)
-
-
-@_overload("_upsample_bilinear2d_aa.vec")
-def _upsample_smooth_linear(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
-    return _resampled(input, output_size, scale_factors, "bilinear", align_corners, True)
-
-
-@_overload("_upsample_bicubic2d_aa.vec")
-def _upsample_smooth_cubic(input: Tensor, output_size, align_corners: bool, scale_factors) -> Tensor:
-    return _resampled(input, output_size, scale_factors, "bicubic", align_corners, True)
-
-
-@_overload("_upsample_bilinear2d_aa.default")
-def _upsample_smooth_linear_by(
-    self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
-) -> Tensor:
-    size, scales = _sized(output_size, scales_h, scales_w)
-    return _resampled(self, size, scales, "bilinear", align_corners, True)
-
-
-@_overload("_upsample_bicubic2d_aa.default")
-def _upsample_smooth_cubic_by(
-    self: Tensor, output_size, align_corners: bool, scales_h=None, scales_w=None
-) -> Tensor:
-    size, scales = _sized(output_size, scales_h, scales_w)
-    return _resampled(self, size, scales, "bicubic", align_corners, True)
-
-
-def _sized(size, *scales: float | None) -> tuple[Any, Any]:
-    """Sizes or scales: of both, which belong together, scales say more."""
-    return (size, None) if None in scales else (None, scales)
-
-
-def _resampled(
-    input: Tensor, size, scales, mode: str, align_corners: bool | None = None, antialias: bool = False
-) -> Tensor:
-    size, scales = (None if v is None else tuple(v) for v in (size, scales))
-    return resample.interpolate(input, size, scales, mode, align_corners, antialias=antialias)
+_PLAIN = "(input, output_size, scale_factors)"
+_WITH_CORNERS = "(input, output_size, align_corners, scale_factors)"
+_BOTH = f"vec{_WITH_CORNERS}", "default(self, output_size, align_corners, scales_h=None, scales_w=None)"
+for _mode, _antialias, _overloads in (
+    ("nearest", False, [f"upsample_nearest{n}d.vec{_PLAIN}" for n in (1, 2, 3)]),
+    ("nearest-exact", False, [f"_upsample_nearest_exact{n}d.vec{_PLAIN}" for n in (1, 2, 3)]),
+    ("linear", False, [f"upsample_linear1d.vec{_WITH_CORNERS}"]),
+    ("bilinear", False, [f"upsample_bilinear2d.vec{_WITH_CORNERS}"]),
+    ("trilinear", False, [f"upsample_trilinear3d.vec{_WITH_CORNERS}"]),
+    ("bicubic", False, [f"upsample_bicubic2d.vec{_WITH_CORNERS}"]),
+    ("bilinear", True, [f"_upsample_bilinear2d_aa.{end}" for end in _BOTH]),
+    ("bicubic", True, [f"_upsample_bicubic2d_aa.{end}" for end in _BOTH]),
+):
+    name_overloads(_resampling(_mode, _antialias), _overloads, "")
 
 
 # By ATen's number of a scaling: none, by the root of the length, by the length.
@@ -320,31 +239,6 @@ def _fft_of_complex(self: Tensor, dim, normalization: int, forward: bool) -> Ten
     if forward:
         return fft.fftn(self, None, tuple(dim), _FORWARD[normalization])
     return fft.ifftn(self, None, tuple(dim), _BACKWARD[normalization])
-
-
-@_overload("item.default", "_local_scalar_dense.default")
-def _item(self: Tensor) -> Any:
-    return self.item()
-
-
-@_overload("sym_size.int")
-def _size(self: Tensor, dim: int) -> int:
-    return self.shape[dim]
-
-
-@_overload("sym_stride.int")
-def _stride(self: Tensor, dim: int) -> int:
-    return self.stride(dim)
-
-
-@_overload("sym_numel.default")
-def _numel(self: Tensor) -> int:
-    return self.numel()
-
-
-@_overload("sym_storage_offset.default")
-def _storage_offset(self: Tensor) -> int:
-    return self.storage_offset()
 
 
 @_overload("_assert_tensor_metadata.default")

@@ -263,7 +263,7 @@ def _number_over(self, other):
     """``other / self`` of a number. The reciprocal of a half is rounded first, as in PyTorch."""
     if self._meta.dtype in LARGEST_HALF:
         return functions.reciprocal(self) * other
-    return division.true_divide(other, self)
+    return division.div(other, self)
 
 
 def _or_not(function):
@@ -293,7 +293,7 @@ OPERATORS = {
     "__rsub__": arithmetic.rsub,
     "__mul__": arithmetic.mul,
     "__rmul__": arithmetic.mul,
-    "__truediv__": division.true_divide,
+    "__truediv__": division.div,
     "__rtruediv__": _number_over,
     "__rdiv__": _number_over,
     "__floordiv__": division.floor_divide,
@@ -325,7 +325,7 @@ OPERATORS = {
     "__iadd__": in_place(arithmetic.add.op),
     "__isub__": in_place(arithmetic.sub.op),
     "__imul__": in_place(arithmetic.mul.op),
-    "__itruediv__": in_place(division.true_divide.op),
+    "__itruediv__": in_place(division.div.op),
     "__ifloordiv__": in_place(division.floor_divide.op),
     "__imod__": in_place(division.remainder.op),
     "__ipow__": in_place(arithmetic.pow.op),

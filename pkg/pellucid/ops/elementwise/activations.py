@@ -201,7 +201,6 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 @op(
-    public="prelu",
     dtype=float_only,
     shape=broadcast,
     kernel=elementwise("select(weight * input, input, input > 0.0)", i32=False),
@@ -210,9 +209,11 @@ def tanhshrink(input: Tensor) -> Tensor:
         "input": lambda g, input, weight: where(input > 0, g, g * weight),
         "weight": lambda g, input: (g * input).masked_fill(input > 0, 0.0),
     },
+    exports=None,
+    aten="_prelu_kernel.default",
 )
-def leaky(input: Tensor, weight: Tensor) -> Tensor:
-    """What `prelu` computes, of a weight that broadcasts."""
+def _prelu_kernel(input: Tensor, weight: Tensor) -> Tensor:
+    """`prelu` of a weight that broadcasts."""
 
 
 @function(exports=("torch", "nn.functional"), method=True)
@@ -225,15 +226,16 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype} and weight is {weight.dtype}. Convert one of them.")
+    _float_input("prelu", input)
     if weight.numel() == 1:
-        return leaky(input, weight.reshape(()))
+        return _prelu_kernel(input, weight.reshape(()))
     channels = input.shape[1] if input.dim() > 1 else 1
     if weight.dim() != 1 or weight.numel() != channels:
         raise ShapeError(
             f"prelu: weight has shape {tuple(weight.shape)} and input {channels} channels. Give one number, "
             "or one for each."
         )
-    return leaky(input, weight.reshape(-1, *[1] * (input.dim() - 2)))
+    return _prelu_kernel(input, weight.reshape(-1, *[1] * (input.dim() - 2)))
 
 
 def _softplus_grad(g, input, beta, threshold):

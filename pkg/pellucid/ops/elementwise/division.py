@@ -10,113 +10,93 @@ import numpy as np
 
 from ...autograd.formulas import refused, zeros
 from ...errors import RangeError
+from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor
-from ...op.inplace import in_place
 from ...op.public import function
 from ...op.rules import broadcast, floating, ordered
 from ...tensors.tensor import Tensor
 
-
-@op(
-    dtype=floating,
-    shape=broadcast,
-    kernel=elementwise("ratio_of(input, other)", i32=False, c64="complex_div(input, other)", wide=("other",)),
-    reference=np.true_divide,
-    # From the inputs, as in PyTorch: the result may be changed in place afterwards.
-    grad={
-        "input": lambda g, other: g / other,
-        "other": lambda g, input, other: -g * ((input / other) / other),
-    },
-    method=True,
-    in_place=True,
-    aten=("true_divide.Tensor", "true_divide.Scalar"),
-)
-def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient: ``out = input / other``, floating point for integers too."""
+_MODES = (None, "floor", "trunc")
 
 
-def _rounded(forms: tuple[Callable, Callable], input, other, mode):
-    if mode not in ("floor", "trunc"):
-        raise RangeError(f"div: rounding_mode must be None, 'trunc' or 'floor', not {mode!r}.")
-    return forms[mode == "trunc"](input, other)
+def _by_mode(*texts: str) -> Callable[[Call], str]:
+    """An expression for each rounding."""
+    return lambda call: texts[_MODES.index(call["rounding_mode"])]
 
 
-@function(method=True, aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"))
-def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """Quotient: ``out = input / other``.
-
-    Args:
-        input, other: tensors or numbers that broadcast.
-        rounding_mode: None for the true quotient, "trunc" to round toward zero, "floor" to round down.
-    """
-    if rounding_mode is None:
-        return true_divide(input, other)
-    return _rounded((floor_quotient, trunc_divide), input, other, rounding_mode)
+def _quotient_types(call: Call):
+    if call["rounding_mode"] not in _MODES:
+        raise RangeError(f"rounding_mode must be None, 'trunc' or 'floor', not {call['rounding_mode']!r}.")
+    return floating(call) if call["rounding_mode"] is None else ordered(call)
 
 
-@function(exports=None, method=True, ours="the in-place form of div")
-def div_(input: Tensor, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
-    """In-place form of `div`: writes the result into this tensor and returns it."""
-    if rounding_mode is None:
-        return _over(input, other)
-    return _rounded(_ROUNDED_OVER, input, other, rounding_mode)
-
-
-_FLOOR_DIVIDE = elementwise(
-    "floor_divide_of(input, other)",
-    i32="floor_divide_i32(input, other)",
-    u32="divide_u32(input, other)",
-    i64="i64_floor_divide(input, other)",
-    wide=("other",),
-)
-_NO_FLOOR_DIVIDE = refused(
-    "floor_divide", "Use div(rounding_mode='floor'), whose derivative is 0, or detach what is divided."
-)
-_STEPS = dict.fromkeys(("input", "other"), zeros)
-
-
-floor_divide = binary(
-    "floor_divide", _FLOOR_DIVIDE, np.floor_divide, dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered, takes="any real dtype",
-    aten=("floor_divide.default", "floor_divide.Scalar"),
-)  # fmt: skip
-
-
-@op(public="div", shape=broadcast, kernel=_FLOOR_DIVIDE, reference=np.floor_divide, grad=_STEPS)
-def floor_quotient(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded down, what ``div(..., rounding_mode="floor")`` computes: its derivative is 0."""
-
-
-def _trunc_reference(input, other):
+def _towards_zero(input, other):
     if np.asarray(input).dtype.kind == "f":
         return np.trunc(np.divide(input, other))
     quotient = np.floor_divide(input, other)
     return quotient + ((quotient < 0) & (quotient * other != input)).astype(quotient.dtype)
 
 
+_QUOTIENTS = dict(zip(_MODES, (np.true_divide, np.floor_divide, _towards_zero), strict=True))
+_FLOORED = {
+    "i32": "floor_divide_i32(input, other)",
+    "u32": "divide_u32(input, other)",
+    "i64": "i64_floor_divide(input, other)",
+}
+
+
 @op(
-    dtype=ordered,
-    public="div",
+    dtype=_quotient_types,
     shape=broadcast,
     kernel=elementwise(
-        "trunc_divide_of(input, other)",
-        i32="trunc_divide_i32(input, other)",
-        u32="divide_u32(input, other)",
-        i64="i64_trunc_divide(input, other)",
+        _by_mode("ratio_of(input, other)", "floor_divide_of(input, other)", "trunc_divide_of(input, other)"),
+        i32=_by_mode("", _FLOORED["i32"], "trunc_divide_i32(input, other)"),
+        u32=_FLOORED["u32"],
+        i64=_by_mode("", _FLOORED["i64"], "i64_trunc_divide(input, other)"),
+        c64="complex_div(input, other)",
         wide=("other",),
     ),
-    reference=_trunc_reference,
-    grad=_STEPS,
+    reference=lambda input, other, rounding_mode: _QUOTIENTS[rounding_mode](input, other),
+    # From the inputs, as in PyTorch: the result may be changed in place afterwards.
+    grad={
+        "input": lambda g, other, rounding_mode: g / other if rounding_mode is None else zeros(g),
+        "other": lambda g, input, other, rounding_mode: (
+            -g * ((input / other) / other) if rounding_mode is None else zeros(g)
+        ),
+    },
+    method=True,
+    in_place=True,
+    aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"),
 )
-def trunc_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
-    """Quotient rounded toward zero, what ``div(..., rounding_mode="trunc")`` computes."""
+def div(input: Tensor | float, other: Tensor | float, *, rounding_mode: str | None = None) -> Tensor:
+    """Quotient: ``out = input / other``, floating point for integers too.
+
+    Args:
+        input, other: tensors or numbers that broadcast.
+        rounding_mode: None for the true quotient, "trunc" to round toward zero, "floor" to round down; the
+            derivative of what is rounded is 0.
+    """
 
 
-_over = in_place(true_divide.op)
-_ROUNDED_OVER = in_place(floor_quotient.op), in_place(trunc_divide.op)
+@function(method=True, in_place=True, aten=("true_divide.Tensor", "true_divide.Scalar"))
+def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
+    """`div` without rounding."""
+    return div(input, other)
 
+
+_NO_FLOOR_DIVIDE = refused(
+    "floor_divide", "Use div(rounding_mode='floor'), whose derivative is 0, or detach what is divided."
+)
+
+
+floor_divide = binary(
+    "floor_divide", elementwise("floor_divide_of(input, other)", **_FLOORED, wide=("other",)),
+    np.floor_divide, dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
+    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered, takes="any real dtype",
+    aten=("floor_divide.default", "floor_divide.Scalar"),
+)  # fmt: skip
 
 remainder = binary(
     "remainder",
@@ -127,7 +107,7 @@ remainder = binary(
         i64="i64_remainder(input, other)",
     ),
     np.remainder,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * floor_quotient(input, other)},
+    {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="floor")},
     "Remainder with the sign of ``other``, as Python's ``%``.",
     dtype=ordered,
     takes="any real dtype",
@@ -143,7 +123,7 @@ fmod = binary(
         i64="i64_fmod(input, other)",
     ),
     np.fmod,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * trunc_divide(input, other)},
+    {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="trunc")},
     "Remainder with the sign of ``input``, as C's ``fmod``.",
     form=of_tensor,
     dtype=ordered,

@@ -184,7 +184,13 @@ def empty_like(
     return empty(input.shape, **options_of(input, dtype, device), requires_grad=requires_grad)
 
 
-@function(aten=("arange.start", "arange.start_step"))
+@function(
+    aten=(
+        "arange.default(end, *, dtype=None, layout=None, device=None, pin_memory=None)",
+        "arange.start",
+        "arange.start_step",
+    )
+)
 def arange(
     start=None, end=None, step=None, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -265,7 +271,7 @@ def eye(
     return _finish(out, requires_grad)
 
 
-@function(aten="scalar_tensor")
+@function()
 def scalar_tensor(s, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor without axes, of the default float unless a dtype is given.
 
