@@ -1,7 +1,7 @@
 """The derivatives of convolutions: three maps that are linear in two tensors.
 
-Of an image, a weight and a result each is made of the other two, and the derivatives of each map are the other
-two maps. Stride, padding (before, after) and dilation are those of the convolution, one for each axis.
+Of an image, a weight and a result each is made of the other two, and the derivatives of each map are the
+other two maps. Stride, padding (before, after) and dilation are those of the convolution, one for each axis.
 """
 
 # A form has no body.

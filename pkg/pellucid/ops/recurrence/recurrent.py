@@ -177,17 +177,20 @@ def _run(
     return out if sizes is None else packed(out, sizes), *last
 
 
-def _operators(mode: str) -> Callable[..., Any]:
-    """ATen's two operators of a layer as one function."""
+_PAGE = "\n\n    Source: https://pytorch.org/docs/stable/generated/torch.nn."
+_TWO_FORMS = "ATen has it as two operators, of padded and of packed sequences"
+
+
+def _layer(mode: str, page: str, doc: str) -> Callable[..., Any]:
+    """Declare a layer: ATen's two operators as one function."""
     name = mode.lower()
 
     def of_padded(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
         boolean(batch_first, f"{name}: batch_first")
         turned = batch_first and hasattr(input, "_meta") and input.dim() > 1
         x = input.transpose(0, 1) if turned else input
-        out, *last = _run(
-            mode, x, None, hx, params, has_biases, num_layers, dropout, train, bidirectional
-        )  # fmt: skip
+        settings = has_biases, num_layers, dropout, train, bidirectional
+        out, *last = _run(mode, x, None, hx, params, *settings)
         return out.transpose(0, 1) if batch_first else out, *last
 
     def of_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
@@ -203,15 +206,16 @@ def _operators(mode: str) -> Callable[..., Any]:
     for form, kind in ((of_padded, "input"), (of_packed, "data")):
         form.__name__ = name
         name_overloads(form, f"{name}.{kind}", "")
-    return either
+    either.__name__ = either.__qualname__ = name
+    either.__doc__ = f"{doc}{_PAGE}{page}.html"
+    states = ", Tensor" if mode == "LSTM" else ""
+    either.__annotations__["return"] = f"tuple[Tensor, Tensor{states}]"
+    return function(ours=_TWO_FORMS)(either)
 
 
-_LSTM, _GRU, _RNN_TANH, _RNN_RELU = map(_operators, GATES)
-_TWO_FORMS = "ATen has it as two operators, of padded and of packed sequences"
-
-
-@function(ours=_TWO_FORMS)
-def lstm(*args, **kwargs) -> tuple[Tensor, Tensor, Tensor]:
+lstm = _layer(
+    "LSTM",
+    "LSTM",
     """A long short-term memory of given weights: what `nn.LSTM` computes.
 
     ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or of
@@ -232,44 +236,12 @@ def lstm(*args, **kwargs) -> tuple[Tensor, Tensor, Tensor]:
 
     Raises:
         ArgumentError: arguments are missing, or of a wrong type.
-        ShapeError: shapes or the number of parameters do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTM.html
-    """
-    out, hidden, cell = _LSTM(*args, **kwargs)
-    return out, hidden, cell
-
-
-@function(ours=_TWO_FORMS)
-def gru(*args, **kwargs) -> tuple[Tensor, Tensor]:
-    """A gated recurrent unit of given weights: what `nn.GRU` computes; arguments as `lstm`, with one tensor
-    of first states.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRU.html
-    """
-    out, hidden = _GRU(*args, **kwargs)
-    return out, hidden
-
-
-@function(ours=_TWO_FORMS)
-def rnn_tanh(*args, **kwargs) -> tuple[Tensor, Tensor]:
-    """A recurrent layer of given weights: what `nn.RNN` computes; arguments as `lstm`, with one tensor of
-    first states.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNN.html
-    """
-    out, hidden = _RNN_TANH(*args, **kwargs)
-    return out, hidden
-
-
-@function(ours=_TWO_FORMS)
-def rnn_relu(*args, **kwargs) -> tuple[Tensor, Tensor]:
-    """`rnn_tanh` with relu in the place of tanh.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNN.html
-    """
-    out, hidden = _RNN_RELU(*args, **kwargs)
-    return out, hidden
+        ShapeError: shapes or the number of parameters do not fit.""",
+)
+_AS_LSTM = "computes; arguments as `lstm`, with one tensor of\n    first states."
+gru = _layer("GRU", "GRU", f"A gated recurrent unit of given weights: what `nn.GRU` {_AS_LSTM}")
+rnn_tanh = _layer("RNN_TANH", "RNN", f"A recurrent layer of given weights: what `nn.RNN` {_AS_LSTM}")
+rnn_relu = _layer("RNN_RELU", "RNN", "`rnn_tanh` with relu in the place of tanh.")
 
 
 def _cell(mode: str, input: Tensor, states: Sequence[Tensor], *weights: Tensor | None) -> Tensor:
@@ -311,59 +283,30 @@ def lstm_cell(
     return hidden, cell
 
 
-@function()
-def gru_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """One step of `gru`: the next state, from one of shape (batch, hidden); weights as those of `lstm_cell`,
-    of three gates.
+def _cell_of(mode: str, page: str, doc: str) -> Callable[..., Tensor]:
+    """Declare a step of a layer with one state."""
 
-    Raises:
-        ShapeError: shapes do not fit.
+    def step(
+        input: Tensor,
+        hx: Tensor,
+        w_ih: Tensor,
+        w_hh: Tensor,
+        b_ih: Tensor | None = None,
+        b_hh: Tensor | None = None,
+    ) -> Tensor:
+        return _cell(mode, input, [hx], w_ih, w_hh, b_ih, b_hh)
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRUCell.html
-    """
-    return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)
+    step.__name__ = step.__qualname__ = f"{mode.lower()}_cell"
+    step.__doc__ = f"{doc}\n\n    Raises:\n        ShapeError: shapes do not fit.{_PAGE}{page}.html"
+    return function()(step)
 
 
-@function()
-def rnn_tanh_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """One step of `rnn_tanh`: ``tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
-
-    Raises:
-        ShapeError: shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
-    """
-    return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)
-
-
-@function()
-def rnn_relu_cell(
-    input: Tensor,
-    hx: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> Tensor:
-    """One step of `rnn_relu`: ``relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``.
-
-    Raises:
-        ShapeError: shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
-    """
-    return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)
+_BY = "(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."
+gru_cell = _cell_of(
+    "GRU",
+    "GRUCell",
+    "One step of `gru`: the next state, from one of shape (batch, hidden); weights as those of `lstm_cell`,\n"
+    "    of three gates.",
+)
+rnn_tanh_cell = _cell_of("RNN_TANH", "RNNCell", f"One step of `rnn_tanh`: ``tanh{_BY}")
+rnn_relu_cell = _cell_of("RNN_RELU", "RNNCell", f"One step of `rnn_relu`: ``relu{_BY}")

@@ -5,15 +5,18 @@ kernel or two. Backward, gates and slopes of all steps are computed at once; the
 product and a few elementwise ops a step, and the derivatives of weights are one product for all steps.
 """
 
-# A declaration has no body.
+# A form has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from ...autograd.composed import composed
 from ...op.declaration import op
 from ...op.elementwise import elementwise
+from ...op.families import formed
 from ...op.rules import broadcast, promote
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
@@ -22,46 +25,36 @@ from ..matmul.linear import linear
 from ..shape.joining import cat, stack
 
 
+def _of_gates(
+    first_x: Tensor,
+    first_h: Tensor,
+    second_x: Tensor,
+    second_h: Tensor,
+    new_x: Tensor,
+    new_h: Tensor,
+    state: Tensor,
+) -> Tensor: ...
+
+
+def _of_one(shown_x: Tensor, shown_h: Tensor, cell: Tensor) -> Tensor: ...
+
+
+def _part(name: str, form: Callable, text: str, reference: Callable, doc: str) -> Callable[..., Tensor]:
+    """Declare a part of a step, from gates' parts of input and state."""
+    return op(
+        dtype=promote,
+        shape=broadcast,
+        kernel=elementwise(text, i32=False),
+        reference=reference,
+        grad=None,
+        exports=None,
+        ours="a part of a recurrent step, which ATen has as a whole",
+    )(formed(form, name, doc))
+
+
 def _cell_reference(taken_x, taken_h, forget_x, forget_h, new_x, new_h, cell):
     taken, forget = stable_sigmoid(taken_x + taken_h), stable_sigmoid(forget_x + forget_h)
     return forget * cell + taken * np.tanh(new_x + new_h)
-
-
-@op(
-    dtype=promote,
-    shape=broadcast,
-    kernel=elementwise(
-        "sigmoid_of(forget_x + forget_h) * cell + sigmoid_of(taken_x + taken_h) * tanh_of(new_x + new_h)",
-        i32=False,
-    ),
-    reference=_cell_reference,
-    grad=None,
-    exports=None,
-    ours="a part of a recurrent step, which ATen has as a whole",
-)
-def _lstm_cell(
-    taken_x: Tensor,
-    taken_h: Tensor,
-    forget_x: Tensor,
-    forget_h: Tensor,
-    new_x: Tensor,
-    new_h: Tensor,
-    cell: Tensor,
-) -> Tensor:
-    """The next cell state of an LSTM from its gates' parts of input and state."""
-
-
-@op(
-    dtype=promote,
-    shape=broadcast,
-    kernel=elementwise("sigmoid_of(shown_x + shown_h) * tanh_of(cell)", i32=False),
-    reference=lambda shown_x, shown_h, cell: stable_sigmoid(shown_x + shown_h) * np.tanh(cell),
-    grad=None,
-    exports=None,
-    ours="a part of a recurrent step, which ATen has as a whole",
-)
-def _lstm_hidden(shown_x: Tensor, shown_h: Tensor, cell: Tensor) -> Tensor:
-    """What an LSTM shows of its cell state."""
 
 
 def _gru_reference(reset_x, reset_h, keep_x, keep_h, new_x, new_h, hidden):
@@ -69,28 +62,21 @@ def _gru_reference(reset_x, reset_h, keep_x, keep_h, new_x, new_h, hidden):
     return (1 - keep) * np.tanh(new_x + stable_sigmoid(reset_x + reset_h) * new_h) + keep * hidden
 
 
-@op(
-    dtype=promote,
-    shape=broadcast,
-    kernel=elementwise(
-        "mix(tanh_of(new_x + sigmoid_of(reset_x + reset_h) * new_h), hidden, sigmoid_of(keep_x + keep_h))",
-        i32=False,
-    ),
-    reference=_gru_reference,
-    grad=None,
-    exports=None,
-    ours="a part of a recurrent step, which ATen has as a whole",
-)
-def _gru_hidden(
-    reset_x: Tensor,
-    reset_h: Tensor,
-    keep_x: Tensor,
-    keep_h: Tensor,
-    new_x: Tensor,
-    new_h: Tensor,
-    hidden: Tensor,
-) -> Tensor:
-    """The next state of a GRU from its gates' parts of input and state."""
+_lstm_cell = _part(
+    "_lstm_cell", _of_gates,
+    "sigmoid_of(second_x + second_h) * state + sigmoid_of(first_x + first_h) * tanh_of(new_x + new_h)",
+    _cell_reference, "The next cell state of an LSTM, whose gates take and forget.",
+)  # fmt: skip
+_lstm_hidden = _part(
+    "_lstm_hidden", _of_one, "sigmoid_of(shown_x + shown_h) * tanh_of(cell)",
+    lambda shown_x, shown_h, cell: stable_sigmoid(shown_x + shown_h) * np.tanh(cell),
+    "What an LSTM shows of its cell state.",
+)  # fmt: skip
+_gru_hidden = _part(
+    "_gru_hidden", _of_gates,
+    "mix(tanh_of(new_x + sigmoid_of(first_x + first_h) * new_h), state, sigmoid_of(second_x + second_h))",
+    _gru_reference, "The next state of a GRU, whose gates reset and keep.",
+)  # fmt: skip
 
 
 def _before(first: Tensor, states: Tensor) -> Tensor:
