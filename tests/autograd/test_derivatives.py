@@ -410,12 +410,12 @@ def test_a_single_nan(name, device):
 # Views, copies, products, joints and lookups treat gradients alike at any value, and the tests of their
 # groups compare them; of overwritten values test_overwritten.py does.
 ELSEWHERE = {
-    "_prelu_kernel", "cholesky_factor", "eig", "eigh", "eliminate", "qr", "substitute", "svd",
+    "_prelu_kernel", "cholesky_factor", "eig", "eigh", "eliminate", "qr", "solve_triangular", "svd",
     "add_rows", "average_windows", "average_windows_gradient", "cat", "complex", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
-    "fill", "floor_divide", "frexp_mantissa", "fused_attention",
+    "fill", "floor_divide", "frexp_mantissa", "scaled_dot_product_attention",
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",

@@ -25,7 +25,7 @@ from ..tensors.tensor import Tensor
 # Ops whose float32 inputs become the half type: products, convolutions, attention.
 LOWER = (
     "matmul", "linear", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "convolution",
-    "fused_attention",
+    "scaled_dot_product_attention",
 )  # fmt: skip
 # Ops whose half inputs become float32: PyTorch's list for GPUs, as far as they are ops of their own.
 FLOAT32 = (

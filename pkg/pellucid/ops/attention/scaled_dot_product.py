@@ -18,7 +18,6 @@ from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
 from ...op.kernel.turns import PIECE
 from ...op.kernel.variants import is_direct
-from ...op.public import function
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
@@ -269,37 +268,39 @@ def _is_too_long(query: Tensor) -> bool:
     return m.device.type == "webgpu" and m.shape[-2] > 1 and stream().open().info.is_software
 
 
+def _prepared(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+    """Leading axes expanded; and weights in memory, where some of them are dropped or the rows are long."""
+    leads = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
+    rest = attn_mask, dropout_p, is_causal, scale, enable_gqa
+    if len(leads) > 1 and not enable_gqa:
+        with suppress(ShapeError):  # the op says what is wrong with them
+            lead = reduce(broadcast_shapes, leads)
+            wide = [t.expand(*lead, *t.shape[-2:]) for t in (query, key, value)]
+            return scaled_dot_product_attention(*wide, *rest)
+    m = key._meta
+    if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
+        scaled_dot_product_attention.op.inferred((query, key, value, *rest))
+        return by_definition(query, key, value, *rest)
+
+
 @op(
-    public="scaled_dot_product_attention",
     dtype=_types,
     shape=_shape,
     kernel=_launches,
     reference=_reference,
     grad=dict.fromkeys(("query", "key", "value", "attn_mask"), derivatives),
     strided=("attn_mask",),
+    exports=("torch", "nn.functional"),
+    prepare=_prepared,
 )
-def fused_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: int = 0,
-    is_causal: bool = False,
-    scale: float | int | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """Attention without dropout in one or two dispatches; see `scaled_dot_product_attention`."""
-
-
-@function(exports=("torch", "nn.functional"))
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
+    dropout_p: float | int = 0.0,
     is_causal: bool = False,
-    scale: float | None = None,
+    scale: float | int | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory.
@@ -325,13 +326,3 @@ def scaled_dot_product_attention(
     Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html;
         Dao 2023, "FlashAttention-2"
     """
-    leads = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
-    if len(leads) > 1 and not enable_gqa:
-        with suppress(ShapeError):  # the op says what is wrong with them
-            lead = reduce(broadcast_shapes, leads)
-            query, key, value = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
-    m = key._meta
-    if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
-        fused_attention.op.inferred((query, key, value, attn_mask, 0, is_causal, scale, enable_gqa))
-        return by_definition(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    return fused_attention(query, key, value, attn_mask, 0, is_causal, scale, enable_gqa)

@@ -26,7 +26,6 @@ from ..reduce.extremum import order_holes
 from ..reduce.reductions import no_complex
 from ..shape.creation import zeros
 from ..shape.joining import cat
-from ..shape.movement import contiguous
 from .selection import running_count, true_places
 from .sort import sort
 
@@ -40,7 +39,70 @@ def _from_the_right(name: str, right: bool, side: str | None) -> bool:
     return right or side == "right"
 
 
-@function(aten=("searchsorted.Tensor", "searchsorted.Scalar"))
+def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
+    """The search in sorted rows, for values of their dtype."""
+    behind = _from_the_right("searchsorted", right, side)
+    if out_int32:
+        return searchsorted(rows, input, right=behind, sorter=sorter).to(dt.int32)
+    if sorter is not None:
+        if sorter._meta.shape != rows._meta.shape or sorter._meta.dtype is not dt.int64:
+            raise ShapeError("searchsorted: sorter must be int64 and have the shape of sorted_sequence.")
+        rows = rows.gather(-1, sorter)
+    x = input if isinstance(input, Tensor) else tensor(input, device=rows.device)
+    d = dt.promote_types(rows._meta.dtype, x._meta.dtype)
+    if sorter is not None or x is not input or side is not None or rows.dtype is not x.dtype:
+        return searchsorted(rows.to(d), x.to(d), right=behind)
+
+
+def _search_types(call: Call):
+    d = call["sorted_sequence"].dtype
+    if d.is_complex:
+        raise DTypeError("complex numbers have no order. Search for their .real or .abs().")
+    return dt.int64, d
+
+
+def _search_shape(call: Call) -> Size:
+    rows, own = call["sorted_sequence"].shape, call["input"].shape
+    if not rows or (rows[:-1] and own[:-1] != rows[:-1]):
+        raise ShapeError(
+            f"sorted_sequence has shape {tuple(rows)} and input {tuple(own)}; all axes but the last must be "
+            "equal."
+        )
+    return own
+
+
+def _search_launch(call: Call) -> Launch:
+    rows, x = call["sorted_sequence"], call["input"]
+    columns, per = rows.shape[-1], x.shape[-1] if rows.rank > 1 else x.numel
+    file = load("index/search").fill({**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])})
+    params = {"count": x.numel, "columns": columns, "per": max(per, 1)}
+    return Launch(file, -(-x.numel // 64), params, bind={"rows": "sorted_sequence"})
+
+
+def _search_reference(rows, input, out_int32, right, side, sorter):
+    # As PyTorch bisects, which passes a NaN that it meets.
+    columns = rows.shape[-1]
+    lines = np.broadcast_to(rows, (*input.shape[:-1], columns)) if rows.ndim > 1 else rows
+    low = np.zeros(input.shape, np.int64)
+    high = low + columns
+    for _ in range(columns.bit_length()):
+        middle = (low + high) // 2
+        places = np.minimum(middle, columns - 1)
+        found = np.take_along_axis(lines, places, -1) if rows.ndim > 1 else lines[places]
+        is_before = (low < high) & ~(found > input if right else found >= input)
+        low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, middle)
+    return low
+
+
+@op(
+    dtype=_search_types,
+    shape=_search_shape,
+    kernel=_search_launch,
+    reference=_search_reference,
+    grad=None,
+    aten=("searchsorted.Tensor", "searchsorted.Scalar"),
+    prepare=_places_of,
+)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Tensor | float,
@@ -65,59 +127,6 @@ def searchsorted(
         DTypeError: complex numbers, which have no order.
         ArgumentError: side and right say different things.
     """
-    behind = _from_the_right("searchsorted", right, side)
-    rows = sorted_sequence
-    if sorter is not None:
-        if sorter._meta.shape != rows._meta.shape or sorter._meta.dtype is not dt.int64:
-            raise ShapeError("searchsorted: sorter must be int64 and have the shape of sorted_sequence.")
-        rows = rows.gather(-1, sorter)
-    x = input if isinstance(input, Tensor) else tensor(input, device=rows.device)
-    lead, own = rows._meta.shape[:-1], x._meta.shape
-    if not rows._meta.rank or (lead and tuple(own[:-1]) != tuple(lead)):
-        raise ShapeError(
-            f"searchsorted: sorted_sequence has shape {tuple(rows._meta.shape)} and input {tuple(own)}; all "
-            "axes but the last must be equal."
-        )
-    d = dt.promote_types(rows._meta.dtype, x._meta.dtype)
-    if d.is_complex:
-        raise DTypeError("searchsorted: complex numbers have no order. Search for their .real or .abs().")
-    out = insertion_places(contiguous(rows.to(d)), contiguous(x.to(d)), behind)
-    return out.to(dt.int32) if out_int32 else out
-
-
-def _search_launch(call: Call) -> Launch:
-    rows, x = call["rows"], call["input"]
-    columns, per = rows.shape[-1], x.shape[-1] if rows.rank > 1 else x.numel
-    file = load("index/search").fill({**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])})
-    params = {"count": x.numel, "columns": columns, "per": max(per, 1)}
-    return Launch(file, -(-x.numel // 64), params)
-
-
-def _search_reference(rows, input, right):
-    # As PyTorch bisects, which passes a NaN that it meets.
-    columns = rows.shape[-1]
-    lines = np.broadcast_to(rows, (*input.shape[:-1], columns)) if rows.ndim > 1 else rows
-    low = np.zeros(input.shape, np.int64)
-    high = low + columns
-    for _ in range(columns.bit_length()):
-        middle = (low + high) // 2
-        places = np.minimum(middle, columns - 1)
-        found = np.take_along_axis(lines, places, -1) if rows.ndim > 1 else lines[places]
-        is_before = (low < high) & ~(found > input if right else found >= input)
-        low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, middle)
-    return low
-
-
-@op(
-    public="searchsorted",
-    dtype=lambda call: (dt.int64, call["rows"].dtype),
-    shape=lambda call: call["input"].shape,
-    kernel=_search_launch,
-    reference=_search_reference,
-    grad=None,
-)
-def insertion_places(rows: Tensor, input: Tensor, right: bool) -> Tensor:
-    """Where values would be inserted into sorted rows, before or behind equal ones; one dtype."""
 
 
 @function(aten=("bucketize.Tensor", "bucketize.Scalar"))

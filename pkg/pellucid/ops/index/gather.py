@@ -27,7 +27,6 @@ from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
-from ..shape.movement import copy_
 from .bounds import integers, of, outside
 from .sources import collect_launches, put_launches
 
@@ -264,6 +263,7 @@ def within(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
 
 @function(
     method=True,
+    in_place=True,
     aten=(
         "scatter.src",
         "scatter.value(self, dim, index, value)",
@@ -315,6 +315,7 @@ def _added(input, dim, index, src):
     reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
     grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
     method=True,
+    in_place=True,
     prepare=_added,
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -330,26 +331,3 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     Raises:
         IndexError: at the next read, an index is out of range.
     """
-
-
-@function(
-    exports=None,
-    method=True,
-    aten=(
-        "scatter_.src",
-        "scatter_.value(self, dim, index, value)",
-        "scatter_.reduce",
-        "scatter_.value_reduce(self, dim, index, value, *, reduce)",
-    ),
-)
-def scatter_(
-    input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
-) -> Tensor:
-    """In-place form of `scatter`: writes the result into this tensor and returns it."""
-    return copy_(input, scatter(input, dim, index, src, value=value, reduce=reduce))
-
-
-@function(exports=None, method=True)
-def scatter_add_(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
-    return copy_(input, scatter_add(input, dim, index, src))

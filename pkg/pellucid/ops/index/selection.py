@@ -114,7 +114,7 @@ def index_get(input: Tensor, indices) -> Tensor:
     return contiguous(out)
 
 
-@function(method=True, aten=("index_put.default", "index_put.hacked_twin"))
+@function(method=True, in_place=True, aten=("index_put.default", "index_put.hacked_twin"))
 def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 
@@ -150,12 +150,6 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     out = write(rows, position.reshape(-1), values.reshape(position.numel(), rows.shape[1]))
     out = out.reshape(*[input.shape[k] for k in order])
     return contiguous(out.permute(*[order.index(k) for k in range(len(order))]))
-
-
-@function(exports=None, method=True, aten=("index_put_.default", "index_put_.hacked_twin"))
-def index_put_(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
-    """In-place form of `index_put`: writes the result into this tensor and returns it."""
-    return copy_(input, index_put(input, indices, values, accumulate))
 
 
 def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:

@@ -178,19 +178,21 @@ def _ldl_solve_shape(call: Call):
     return call["B"].shape
 
 
+def _of_one_batch(LD, pivots, B, hermitian) -> Tensor | None:
+    if LD.shape[:-2] != B.shape[:-2] or pivots.shape != LD.shape[:-1]:
+        LD, B = one_batch(LD, B)
+        return ldl_solve(LD, pivots.expand(LD.shape[:-1]), B, hermitian=hermitian)
+
+
 @op(
-    public="linalg.ldl_solve",
     dtype=typed("own"),
     shape=_ldl_solve_shape,
     kernel=on_cpu,
     reference=_ldl_solve,
     grad=None,
+    exports="linalg",
+    prepare=_of_one_batch,
 )
-def solve_symmetric(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
-    """``X`` of ``A X = B``, whose batches are one."""
-
-
-@function(exports="linalg")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The ``X`` of ``A X = B`` from the LDL factorization of A. It runs on the cpu device, wherever the
     input is.
@@ -203,5 +205,3 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     Raises:
         ShapeError: LD is not square, or B has other rows.
     """
-    LD, B = one_batch(LD, B)
-    return solve_symmetric(LD, pivots.expand(LD.shape[:-1]), B, hermitian)

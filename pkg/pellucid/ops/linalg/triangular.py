@@ -32,7 +32,7 @@ class CholeskyEx(NamedTuple):
     info: Tensor
 
 
-def _substitute(A, B, upper, unitriangular):
+def _substitute(A, B, upper, left, unitriangular):
     """Row after row of ``X`` in ``A X = B``."""
     X, rows = np.array(B), A.shape[-1]
     for k in reversed(range(rows)) if upper else range(rows):
@@ -52,12 +52,12 @@ def _substitute_shape(call: Call):
     return call["B"].shape
 
 
-def _substitute_right(g, A, upper, unitriangular):
-    return substitute(A.mT, g, not upper, unitriangular)
+def _right_grad(g, A, upper, unitriangular):
+    return solve_triangular(A.mT, g, upper=not upper, unitriangular=unitriangular)
 
 
-def _substitute_left(g, A, upper, unitriangular, out):
-    whole = -_substitute_right(g, A, upper, unitriangular) @ out.mT
+def _left_grad(g, A, upper, unitriangular, out):
+    whole = -_right_grad(g, A, upper, unitriangular) @ out.mT
     return whole.triu(int(unitriangular)) if upper else whole.tril(-int(unitriangular))
 
 
@@ -79,19 +79,25 @@ def _substitute_launches(call: Call) -> list[Launch] | None:
     return steps(launch, rows, rows * tile // width + tile // width + 4)
 
 
+def _prepared(A, B, upper, left, unitriangular) -> Tensor | None:
+    """The system with A to the left of X, of one batch."""
+    matrices(A, "A")
+    matrices(B, "B")
+    if not left:
+        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+    if A.shape[:-2] != B.shape[:-2]:
+        return solve_triangular(*one_batch(A, B), upper=upper, unitriangular=unitriangular)
+
+
 @op(
-    public="linalg.solve_triangular",
     dtype=typed("own"),
     shape=_substitute_shape,
     kernel=of_reals(_substitute_launches),
     reference=_substitute,
-    grad={"A": _substitute_left, "B": _substitute_right},
+    grad={"A": _left_grad, "B": _right_grad},
+    exports="linalg",
+    prepare=_prepared,
 )
-def substitute(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False) -> Tensor:
-    """``X`` of ``A X = B``, whose batches are one."""
-
-
-@function(exports="linalg")
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
@@ -116,12 +122,6 @@ def solve_triangular(
         >>> torch.linalg.solve_triangular(A, torch.tensor([[2.0], [9.0]], device="cpu"), upper=False).tolist()
         [[1.0], [2.0]]
     """
-    matrices(A, "A")
-    matrices(B, "B")
-    if not left:
-        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
-    A, B = one_batch(A, B)
-    return substitute(A, B, upper, unitriangular)
 
 
 def _cholesky(A):
@@ -140,8 +140,8 @@ def _cholesky(A):
 def _cholesky_grad(g, L):
     inner = (L.mH @ g).tril()
     # As PyTorch's, which leaves the diagonal complex.
-    found = substitute(L.mH, (inner + inner.tril(-1).mH) * 0.5, True)
-    return substitute(L.mH, found.mH, True).mH
+    found = solve_triangular(L.mH, (inner + inner.tril(-1).mH) * 0.5, upper=True)
+    return solve_triangular(L.mH, found.mH, upper=True).mH
 
 
 def _cholesky_launches(call: Call) -> list[Launch] | None:

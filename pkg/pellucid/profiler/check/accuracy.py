@@ -93,13 +93,13 @@ _SUMS = {
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input", "convolution_weight",
     "fold_windows", "resample", "resample_gradient",
     "add_rows", "sum_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
-    "average_windows_gradient", "cumsum", "fused_attention", "cached_attention",
+    "average_windows_gradient", "cumsum", "scaled_dot_product_attention", "cached_attention",
     "scan_states", "scan_gradient",
 }  # fmt: skip
 # Exponentials of sums, and factors of matrices, in which errors of these grow.
 _ROUGH = {
-    "fused_attention", "cached_attention", "softmax", "log_softmax", "cholesky_factor", "eliminate",
-    "geqrf", "qr", "substitute",
+    "scaled_dot_product_attention", "cached_attention", "softmax", "log_softmax", "cholesky_factor",
+    "eliminate", "geqrf", "qr", "solve_triangular",
 }  # fmt: skip
 # Waves of a wide range, whose error is one of their largest value.
 _WAVES = {"airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "transform"}
