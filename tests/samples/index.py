@@ -169,6 +169,9 @@ SAMPLES: dict[str, list[Sample]] = {
         S(matrix, below(5, 1, 3), 1),
         S(matrix, below(20, 7)).but(**PLAIN)],
     "scatter": [
+        S(lambda t, x, i, s: x.clone().scatter_(1, i, s), normal(4, 60), some, normal(4, 5)),
+        S(lambda t, x, i: x.clone().scatter_(1, i, 1.0), normal(4, 60), many),
+        bad("leaf", lambda t, x, i: x.requires_grad_().scatter_(0, i, 1.0), vector, below(4, 2)),
         S(normal(4, 60), 1, some, normal(4, 5)), S(normal(4, 60), 1, many, normal(4, 60)),
         S(normal(4, 60), 1, some, 2.5),
         S(below(9, 4, 60), 1, many, value=7), *each(DTYPES, normal(4, 60), 1, some, normal(4, 5)),
@@ -179,12 +182,9 @@ SAMPLES: dict[str, list[Sample]] = {
         S(below(9, 4, 60), 1, some, below(9, 4, 5), reduce="multiply"),
         bad("is not known", normal(4, 60), 1, some, 1.0, reduce="mean")
     ],
-    "Tensor.scatter_": [
-        S(lambda t, x, i, s: x.clone().scatter_(1, i, s), normal(4, 60), some, normal(4, 5)),
-        S(lambda t, x, i: x.clone().scatter_(1, i, 1.0), normal(4, 60), many),
-        bad("leaf", lambda t, x, i: x.requires_grad_().scatter_(0, i, 1.0), vector, below(4, 2))
-    ],
     "scatter_add": [
+        S(lambda t, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 60), some,
+        normal(4, 5)),
         *[added(d, n) for d in (0, 1) for n in (3, 40)], S(below(9, 6, 7), 0, below(6, 9, 7), below(9, 9, 7)),
         S(normal(6, 7), 0, below(6, 3, 4), normal(5, 6)).but(**PLAIN, grad=False),
         S(normal(6, 7), 1, below(7, 3, 40), normal(3, 40)).but(**PLAIN, **LOOSELY),
@@ -194,9 +194,9 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("", matrix, 0, below(3, 2, 4), normal(1, 4)),
         bad("", matrix, 0, below(3, 2, 4), np.ones((2, 4), np.int64))
     ],
-    "Tensor.scatter_add_": [S(lambda t, x, i, s: x.clone().scatter_add_(1, i, s), normal(4, 60), some,
-        normal(4, 5))],
     "index_put": [
+        S(lambda t, x, i, v: x.clone().index_put_((i,), v), matrix, np.array([2, 0]),
+        normal(2, 5)),
         S(lambda t, x, m, v: x.index_put((m,), v), matrix, bits > 0, normal(1)),
         S(lambda t, x, m, i, v: t.index_put(x, (m, i), v, True), matrix, bits[:, 0] > -1, below(5, 4),
         normal(4)),
@@ -208,8 +208,6 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("broadcast", lambda t, x, i, v: x.index_put((i,), v), matrix, np.array([0, 1]),
             normal(3, 5)).but(error=ValueError)
     ],
-    "Tensor.index_put_": [S(lambda t, x, i, v: x.clone().index_put_((i,), v), matrix, np.array([2, 0]),
-        normal(2, 5))],
     "nonzero": [S(bits), S(bits, as_tuple=True), S(np.float32(2)), S(nothing(0, 3)), *each(DTYPES, matrix)],
     "Tensor.nonzero_async": [S(lambda t, x: awaited(x.nonzero_async()), bits).but(theirs=lambda t,
         x: x.nonzero())],
