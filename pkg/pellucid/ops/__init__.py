@@ -19,7 +19,7 @@ _FILES = {
     "quant": "products",
     "index": "gather scatter_reduce selection places rows sort counting histograms embeddings",
     "shape": "views slicing movement joining splitting rearranging diagonals scatters padding copies "
-    "inplace_views resizing creation grids",
+    "resizing creation grids",
     "linalg": "products norms triangular lu solvers orthogonal spectral least_squares symmetric lobpcg older",
     "fft": "transform transforms windows short_time",
     "random": "distributions variates rejection dropouts",

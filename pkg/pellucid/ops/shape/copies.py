@@ -1,4 +1,5 @@
-"""Copies of views: ``view_copy``, ``transpose_copy`` and their like, which share no storage."""
+"""Other forms of views: copies such as ``transpose_copy``, which share no storage, and those in place such as
+``squeeze_``, which give a tensor itself another layout over its storage."""
 
 from __future__ import annotations
 
@@ -6,42 +7,86 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ...autograd.edges import LEAF, note_change
+from ...autograd.grad_mode import enable_grad, is_grad_enabled
+from ...errors import ArgumentError
+from ...op.inplace import hang, prepare
 from ...op.public import function
 from ...tensors.tensor import Tensor
 from . import slicing, splitting, views
 from .movement import clone
 
-# What they copy: the view, and ATen's overloads of the copy, whose arguments are those of the view.
-_VIEWS: dict[str, tuple[Callable, tuple[str, ...]]] = {
-    "alias": (lambda input: input, ("alias_copy.default",)),
-    "as_strided": (slicing.as_strided, ("as_strided_copy.default",)),
-    "diagonal": (slicing.diagonal, ("diagonal_copy.default",)),
-    "expand": (views.expand, ("expand_copy.default(self, size, *, implicit=False)",)),
-    "narrow": (slicing.narrow, ("narrow_copy.default",)),
-    "permute": (views.permute, ("permute_copy.default",)),
-    "select": (slicing.select, ("select_copy.int",)),
-    "split_with_sizes": (splitting.split_with_sizes, ("split_with_sizes_copy.default",)),
-    "squeeze": (views.squeeze, ("squeeze_copy.default", "squeeze_copy.dim", "squeeze_copy.dims")),
-    "t": (views.t, ("t_copy.default",)),
-    "transpose": (views.transpose, ("transpose_copy.int",)),
-    "unbind": (splitting.unbind, ("unbind_copy.int",)),
-    "unfold": (slicing.unfold, ("unfold_copy.default",)),
-    "unsqueeze": (views.unsqueeze, ("unsqueeze_copy.default",)),
-    "view": (views.view, ("view_copy.default", "view_copy.dtype(self, dtype)")),
+# By name: the view, and ATen's overloads of its copy and of its form in place, if there is one. Their
+# arguments are those of the view.
+_VIEWS: dict[str, tuple[Callable, str, str]] = {
+    "alias": (lambda input: input, "default", ""),
+    "as_strided": (slicing.as_strided, "default", "default"),
+    "diagonal": (slicing.diagonal, "default", ""),
+    "expand": (views.expand, "default(self,size,*,implicit=False)", ""),
+    "narrow": (slicing.narrow, "default", ""),
+    "permute": (views.permute, "default", ""),
+    "select": (slicing.select, "int", ""),
+    "split_with_sizes": (splitting.split_with_sizes, "default", ""),
+    "squeeze": (views.squeeze, "default dim dims", "default dim dims"),
+    "t": (views.t, "default", "default"),
+    "transpose": (views.transpose, "int", "default"),
+    "unbind": (splitting.unbind, "int", ""),
+    "unfold": (slicing.unfold, "default", ""),
+    "unsqueeze": (views.unsqueeze, "default", "default"),
+    "view": (views.view, "default dtype(self,dtype)", ""),
 }
 
 
-def _copy_of(name: str, show: Callable) -> Callable:
+def _declare(name: str, show: Callable, made: Any, overloads: list[str], doc: str, **public: Any) -> None:
+    made.__name__ = made.__qualname__ = name
+    made.__signature__ = inspect.signature(show)
+    made.__doc__ = doc
+    globals()[name] = function(aten=tuple(f"{name}.{kind}" for kind in overloads), **public)(made)
+
+
+def _copy_of(show: Callable) -> Callable:
     def copy(input: Tensor, *args, **kwargs):
         shown = show(input, *args, **kwargs)
         return tuple([clone(part) for part in shown]) if isinstance(shown, tuple) else clone(shown)
 
-    made: Any = copy
-    made.__name__ = made.__qualname__ = f"{name}_copy"
-    made.__signature__ = inspect.signature(show)
-    made.__doc__ = f"A copy of what `{name}` shows." if name != "alias" else "A copy."
-    return made
+    return copy
 
 
-for _name, (_show, _overloads) in _VIEWS.items():
-    globals()[f"{_name}_copy"] = function(aten=_overloads, method=_name == "narrow")(_copy_of(_name, _show))
+def _in_place(name: str, show: Callable) -> Callable:
+    where = f"{name}_"
+
+    def relayout(input: Tensor, *args, **kwargs):
+        if getattr(input, "is_batched", False):
+            raise ArgumentError(f"{where}: an example of a batch keeps its layout. Use {name}.")
+        node = input._node
+        if node is None or node is LEAF:
+            if is_grad_enabled():
+                prepare(where, input)
+            shown = show(input, *args, **kwargs)
+        else:
+            # Its gradient has the layout that it had, so the graph learns of the new one in any mode.
+            with enable_grad():
+                prepare(where, input)
+                shown = show(input, *args, **kwargs)
+        if shown is not input:
+            note_change()
+            input._meta, input._offset = shown._meta, shown._offset
+            if input._node is not LEAF and shown._node is not None:
+                hang(input, shown._node)
+        return input
+
+    return relayout
+
+
+for _name, (_show, _copies, _over) in _VIEWS.items():
+    _declare(
+        f"{_name}_copy", _show, _copy_of(_show), _copies.split(),
+        f"A copy of what `{_name}` shows." if _name != "alias" else "A copy.", method=_name == "narrow",
+    )  # fmt: skip
+    if _over:
+        _declare(
+            f"{_name}_", _show, _in_place(_name, _show), _over.split(),
+            f"In-place form of `{_name}`: this tensor itself becomes that view of its storage. Nothing moves."
+            "\n\nRaises:\n    GradientError: a leaf that requires grad, or a view of one.",
+            exports=None, method=True,
+        )  # fmt: skip
