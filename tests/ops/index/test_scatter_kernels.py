@@ -6,7 +6,7 @@ import pytest
 import pellucid
 from ops.each_variant import device, dispatches, variant  # noqa: F401
 from ops.oracle import normal
-from pellucid.ops.index.rows import add_rows, put_rows, sum_rows
+from pellucid.ops.index.rows import add_rows, put_rows
 
 
 @pytest.mark.parametrize("sources", [1, 31, 32, 65, 600, 8192, 8300])
@@ -20,12 +20,12 @@ def test_rows_that_sources_go_to(sources, rows, width):
     for n, row in enumerate(index):
         put[row] = src[n]
     places = device(index)
-    np.testing.assert_allclose(add_rows(device(base), places, device(src)).numpy(), added, atol=1e-3)
-    assert np.array_equal(put_rows(device(base), places, device(src)).numpy(), put)
-    assert np.array_equal(sum_rows(places, device(src), rows).numpy(), alone)
-    assert np.array_equal(sum_rows(places.int(), device(src.astype(np.int64)), rows).numpy(), alone)
+    np.testing.assert_allclose(add_rows(places, device(src), rows, device(base)).numpy(), added, atol=1e-3)
+    assert np.array_equal(put_rows(places, device(src), rows, device(base)).numpy(), put)
+    assert np.array_equal(add_rows(places, device(src), rows).numpy(), alone)
+    assert np.array_equal(add_rows(places.int(), device(src.astype(np.int64)), rows).numpy(), alone)
     assert np.array_equal(
-        sum_rows(
+        add_rows(
             index=pellucid.tensor(index, device="cpu"), src=pellucid.tensor(src, device="cpu"), rows=rows
         ).numpy(),
         alone,
@@ -36,7 +36,7 @@ def test_rows_that_sources_go_to(sources, rows, width):
 def test_a_row_that_is_not_there_is_reported(sources):
     index = np.arange(sources) % 7
     index[3] = 7
-    out = sum_rows(device(index), device(normal(sources, 4)), 7)
+    out = add_rows(device(index), device(normal(sources, 4)), 7)
     with pytest.raises(IndexError, match="index 7 is out of range for 7"):
         out.numpy()
 

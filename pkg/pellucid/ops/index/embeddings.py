@@ -17,8 +17,8 @@ from ..shape.creation import arange
 from ..shape.grids import triu_indices
 from .counting import searchsorted
 from .places import index_copy
+from .rows import add_rows
 from .rows import embedding as rows_of
-from .rows import sum_rows
 from .scatter_reduce import index_reduce
 
 _MODES = ("sum", "mean", "max")
@@ -59,7 +59,7 @@ def _looked_up(
         return out
     flat = indices.reshape(-1)
     ones = out.new_ones((flat.numel(), 1))
-    counts = rows_of(sum_rows(flat, ones, weight.shape[0]), flat)
+    counts = rows_of(add_rows(flat, ones, weight.shape[0]), flat)
     return _counted(out, (1 / counts).reshape(*indices.shape, 1))
 
 
@@ -184,11 +184,11 @@ def embedding_bag(
     if skipped is not None:
         rows = rows.masked_fill(skipped, float("-inf") if mode == "max" else 0.0)
     if mode == "sum":
-        return sum_rows(bag, rows, count + 1)[:count]
+        return add_rows(bag, rows, count + 1)[:count]
     ones = rows.new_ones((flat.numel(), 1))
-    held = sum_rows(bag, ones if skipped is None else ones.masked_fill(skipped, 0.0), count + 1)[:count]
+    held = add_rows(bag, ones if skipped is None else ones.masked_fill(skipped, 0.0), count + 1)[:count]
     if mode == "mean":
-        return sum_rows(bag, rows, count + 1)[:count] / held.clamp(min=1)
+        return add_rows(bag, rows, count + 1)[:count] / held.clamp(min=1)
     most = index_reduce(rows.new_zeros((count + 1, rows.shape[1])), 0, bag, rows, "amax", include_self=False)
     return most[:count].masked_fill(held == 0, 0.0)
 

@@ -92,7 +92,8 @@ def index_add(
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
     rows, source = input.transpose(0, k), source.transpose(0, k)
     width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha
-    out = add_rows(rows.reshape(rows.shape[0], width), index, added.reshape(source.shape[0], width))
+    base = rows.reshape(rows.shape[0], width)
+    out = add_rows(index, added.reshape(source.shape[0], width), rows.shape[0], base)
     return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 

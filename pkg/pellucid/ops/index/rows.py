@@ -8,6 +8,7 @@ the order of the sources: the same bits on every run.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...autograd.edges import LEAF
 from ...errors import DimensionError, DTypeError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import formed
 from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
@@ -75,7 +77,7 @@ def _embedding_grad(g, indices, weight_meta, padding_idx):
     g, indices = g.reshape(indices.numel(), columns), indices.reshape(-1)
     if padding_idx >= 0:
         g = g.masked_fill((indices == padding_idx).unsqueeze(1), 0.0)
-    return sum_rows(indices, g, rows)
+    return add_rows(indices, g, rows)
 
 
 @composed(name="embedding", weight=_embedding_grad)
@@ -150,7 +152,7 @@ def _select_grad(g, index, input_meta, dim):
         return g
     k = axis(dim, input_meta.rank)
     rows = g.transpose(0, k)
-    added = sum_rows(
+    added = add_rows(
         index.reshape(-1), rows.reshape(rows.shape[0], prod(rows.shape[1:])), input_meta.shape[k]
     )
     return added.reshape(input_meta.shape[k], *rows.shape[1:]).transpose(0, k)
@@ -187,26 +189,26 @@ _MARKS, _GROUPS = 2048, 1024
 
 
 def _types(call: Call):
-    found, src = of("input")(call), call["src"].dtype
-    if found[0] is not src:
-        raise DTypeError(f"'input' is {found[0]} and 'src' is {src}. They must be equal.")
+    found, m = of("src")(call), call["input"]
+    if m is not None and m.dtype is not found[0]:
+        raise DTypeError(f"'input' is {m.dtype} and 'src' is {found[0]}. They must be equal.")
     return found
 
 
 def _shape(call: Call) -> Size:
-    x, index, src = call["input"], call["index"], call["src"]
-    if x.rank != 2 or index.rank != 1 or tuple(src.shape) != (index.numel, x.shape[1]):
-        raise ShapeError(
-            f"input {tuple(x.shape)}, index {tuple(index.shape)}, src {tuple(src.shape)}: give (rows, "
-            f"width), (n,), (n, width)."
-        )
-    return x.shape
+    index, src, x = call["index"], call["src"], call["input"]
+    if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
+        raise ShapeError(f"index {tuple(index.shape)}, src {tuple(src.shape)}: give (n,), (n, width).")
+    shape = Size((call["rows"], src.shape[1]))
+    if x is not None and x.shape != shape:
+        raise ShapeError(f"input {tuple(x.shape)} must have the shape of the result, {tuple(shape)}.")
+    return shape
 
 
 def _launches(call: Call, add: bool) -> list[Launch]:
     """Few sources: one dispatch. Else where each source goes, their order, and what each row collects."""
     index, out = call["index"], call.out
-    base = "input" if "input" in call.args else "src"  # any buffer will do where it is not read
+    base = "src" if call["input"] is None else "input"  # any buffer will do where it is not read
     kind = register_type(out.dtype)
     rows, width = out.shape
     sources = index.numel
@@ -258,79 +260,47 @@ def _direct_lanes(together: int, span: int, sources: int, words: int) -> tuple[i
     return lanes, span
 
 
-def _add_reference(input, index, src):
-    outside(index, input.shape[0], "add_rows")
-    out = input.copy()
-    np.add.at(out, index, src)
-    return out
+def _form(index: Tensor, src: Tensor, rows: int, input: Tensor | None = None) -> Tensor: ...
 
 
-def _put_reference(input, index, src):
-    outside(index, input.shape[0], "put_rows")
-    out = input.copy()
-    last = dict(zip(index.tolist(), range(index.size), strict=True))
-    out[list(last)] = src[list(last.values())]
-    return out
+def _writing(name: str, public: str, add: bool, grad: Callable, doc: str) -> Callable[..., Tensor]:
+    """Declare a way to write rows, with the formula of what they are written over."""
+
+    def reference(index, src, rows, input):
+        outside(index, rows, name)
+        out = np.zeros((rows, src.shape[1]), src.dtype) if input is None else input.copy()
+        if add:
+            np.add.at(out, index, src)
+        else:
+            last = dict(zip(index.tolist(), range(index.size), strict=True))
+            out[list(last)] = src[list(last.values())]
+        return out
+
+    return op(
+        public=public,
+        dtype=_types,
+        shape=_shape,
+        kernel=lambda call: _launches(call, add),
+        reference=reference,
+        grad={"input": grad, "src": lambda g, index: embedding(g, index)},
+    )(formed(_form, name, doc))
 
 
-@op(
-    public="index_add",
-    dtype=_types,
-    shape=_shape,
-    kernel=lambda call: _launches(call, True),
-    reference=_add_reference,
-    grad={"input": lambda g: g, "src": lambda g, index: embedding(g, index)},
-)
-def add_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of ``input`` with ``out[index[n], :] += src[n, :]``, added in the order of n.
+add_rows = _writing(
+    "add_rows", "index_add", True, lambda g: g,
+    """A copy of ``input``, zeros if None, with ``out[index[n], :] += src[n, :]``, added in the order of n.
 
     Args:
-        input: (rows, width).
         index: (n,) integers from 0 to rows - 1.
-        src: (n, width), same dtype.
+        src: (n, width).
+        rows: of the result.
+        input: (rows, width), same dtype as the source.
 
     Raises:
-        IndexError: at the next read, an index is out of range.
-    """
-
-
-def _sum_shape(call: Call) -> Size:
-    index, src = call["index"], call["src"]
-    if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
-        raise ShapeError(f"index {tuple(index.shape)}, src {tuple(src.shape)}: give (n,), (n, width).")
-    return Size((call["rows"], src.shape[1]))
-
-
-def _sum_reference(index, src, rows):
-    outside(index, rows, "sum_rows")
-    out = np.zeros((rows, src.shape[1]), src.dtype)
-    np.add.at(out, index, src)
-    return out
-
-
-@op(
-    public="index_add",
-    dtype=of("src"),
-    shape=_sum_shape,
-    kernel=lambda call: _launches(call, True),
-    reference=_sum_reference,
-    grad={"src": lambda g, index: embedding(g, index)},
-)
-def sum_rows(index: Tensor, src: Tensor, rows: int) -> Tensor:
-    """Zeros of so many rows with ``out[index[n], :] += src[n, :]``: `add_rows` without a base."""
-
-
-def _unreplaced(g, index, src_meta) -> Tensor:
-    return put_rows(g, index, g.new_zeros(src_meta.shape))
-
-
-@op(
-    public="index_put",
-    dtype=_types,
-    shape=_shape,
-    kernel=lambda call: _launches(call, False),
-    reference=_put_reference,
-    grad={"input": _unreplaced, "src": lambda g, index: embedding(g, index)},
-)
-def put_rows(input: Tensor, index: Tensor, src: Tensor) -> Tensor:
-    """A copy of ``input`` with ``out[index[n], :] = src[n, :]``, of which the last stays; see `add_rows`."""
+        IndexError: at the next read, an index is out of range.""",
+)  # fmt: skip
+put_rows = _writing(
+    "put_rows", "index_put", False,
+    lambda g, index, src_meta, rows: put_rows(index, g.new_zeros(src_meta.shape), rows, g),
+    "A copy of ``input`` with ``out[index[n], :] = src[n, :]``, of which the last stays; see `add_rows`.",
+)  # fmt: skip

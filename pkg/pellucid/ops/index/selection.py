@@ -147,7 +147,7 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     if at:
         values = values.movedim(tuple(range(at, at + len(shape))), tuple(range(len(shape))))
     write = add_rows if accumulate else put_rows
-    out = write(rows, position.reshape(-1), values.reshape(position.numel(), rows.shape[1]))
+    out = write(position.reshape(-1), values.reshape(position.numel(), rows.shape[1]), rows.shape[0], rows)
     out = out.reshape(*[input.shape[k] for k in order])
     return contiguous(out.permute(*[order.index(k) for k in range(len(order))]))
 
