@@ -1,10 +1,7 @@
 """Convolutions over one to three axes, and their transposes."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from inspect import signature
 from math import prod
@@ -90,16 +87,17 @@ def _with_bias(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     return out if bias is None else out + bias.reshape(1, *out.shape[1:3], 1, 1)
 
 
-def _prepared(name: str, whole: Callable, count: int, input, weight, bias, *settings) -> Tensor | None:
+def _prepared(count: int, is_transposed: bool, input, weight, bias, *settings) -> Tensor | None:
     """What kernels do not convolve: complex numbers, part by part, integers, and quantized weights."""
     if weight.dtype.is_quantized:
-        turned, call = name != "conv", {"input": input, "weight": weight, "bias": bias, "groups": settings[3]}
-        _check(call, count, turned)
-        return (quantized.spread if turned else quantized.convolved)(input, weight, bias, *settings)
+        call = {"input": input, "weight": weight, "bias": bias, "groups": settings[3]}
+        _check(call, count, is_transposed)
+        return (quantized.spread if is_transposed else quantized.convolved)(input, weight, bias, *settings)
     if are_complex(input, weight):
-        convolves = OPS[f"{name}{count}d"].call
+        convolves = OPS[f"conv{'_transpose' * is_transposed}{count}d"].call
         out = by_parts(lambda x, w: convolves(x, w, None, *settings), input, weight)
         return out if bias is None else out + bias.reshape(-1, *[1] * count)
+    whole = _whole_spread if is_transposed else _whole
     return whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
 
 
@@ -127,75 +125,43 @@ def _whole_spread(
     return spread(input, weight, bias, *settings, more, groups)
 
 
-def _convolution(count: int) -> dict[str, Any]:
-    """What declares a convolution over ``count`` axes."""
+def _convolution(count: int, is_transposed: bool) -> dict[str, Any]:
+    """What declares a convolution over ``count`` axes, or its transpose."""
+    relate = transposed if is_transposed else forward
+    names = [n for n in signature(relate).parameters if n not in ("input", "weight")]
 
     def geometry(call: Call) -> Geometry:
         shapes = tuple(call["input"].shape), tuple(call["weight"].shape)
-        return forward(*shapes, call["stride"], call["padding"], call["dilation"], call["groups"])
+        return relate(*shapes, *[call[name] for name in names])
 
     def shape(call: Call) -> Size:
-        _check(call, count, False)
-        made = geometry(call).result[-count:]
-        return Size((*call["input"].shape[: -count - 1], call["weight"].shape[0], *made))
+        _check(call, count, is_transposed)
+        made = geometry(call)
+        lengths = made.image if is_transposed else made.result
+        channels = made.groups * (made.channels if is_transposed else made.rows)
+        return Size((*call["input"].shape[: -count - 1], channels, *lengths[-count:]))
 
     def launches(call: Call) -> list[Launch]:
         bias = "bias" if call["bias"] is not None else None
-        return window_launches(call, geometry(call), "input", "weight", bias, transposed=False)
+        return window_launches(call, geometry(call), "input", "weight", bias, transposed=is_transposed)
 
-    def reference(input, weight, bias, stride, padding, dilation, groups):
-        made = forward(input.shape, weight.shape, stride, padding, dilation, groups)
-        return _with_bias(result_of(made, input, weight), bias)
+    def reference(input, weight, bias, *settings):
+        make = image_of if is_transposed else result_of
+        return _with_bias(make(relate(input.shape, weight.shape, *settings), input, weight), bias)
 
     def input_grad(g, input_meta, weight, stride, padding, dilation, groups):
+        make = convolution if is_transposed else convolution_input
         settings = amounts(lengths_of(weight, count), stride, padding, dilation)
-        return convolution_input(g, weight, lengths_of(input_meta, count), *settings, groups)
+        return make(g, weight, lengths_of(input_meta, count), *settings, groups)
 
     def weight_grad(g, input, weight_meta, stride, padding, dilation, groups):
         kernel = lengths_of(weight_meta, count)
-        settings = amounts(kernel, stride, padding, dilation)
-        return convolution_weight(input, g, kernel, *settings, groups)
+        both = (g, input) if is_transposed else (input, g)
+        return convolution_weight(*both, kernel, *amounts(kernel, stride, padding, dilation), groups)
 
     return {
         "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
-        "prepare": partial(_prepared, "conv", _whole, count),
-        "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
-    }  # fmt: skip
-
-
-def _transpose(count: int) -> dict[str, Any]:
-    """What declares a transposed convolution over ``count`` axes."""
-
-    def geometry(call: Call) -> Geometry:
-        settings = [call[name] for name in ("stride", "padding", "output_padding", "groups", "dilation")]
-        return transposed(tuple(call["input"].shape), tuple(call["weight"].shape), *settings)
-
-    def shape(call: Call) -> Size:
-        _check(call, count, True)
-        made = geometry(call)
-        channels = made.groups * made.channels
-        return Size((*call["input"].shape[: -count - 1], channels, *made.image[-count:]))
-
-    def launches(call: Call) -> list[Launch]:
-        bias = "bias" if call["bias"] is not None else None
-        return window_launches(call, geometry(call), "input", "weight", bias, transposed=True)
-
-    def reference(input, weight, bias, stride, padding, output_padding, groups, dilation):
-        made = transposed(input.shape, weight.shape, stride, padding, output_padding, groups, dilation)
-        return _with_bias(image_of(made, input, weight), bias)
-
-    def input_grad(g, input_meta, weight, stride, padding, groups, dilation):
-        settings = amounts(lengths_of(weight, count), stride, padding, dilation)
-        return convolution(g, weight, lengths_of(input_meta, count), *settings, groups)
-
-    def weight_grad(g, input, weight_meta, stride, padding, groups, dilation):
-        kernel = lengths_of(weight_meta, count)
-        settings = amounts(kernel, stride, padding, dilation)
-        return convolution_weight(g, input, kernel, *settings, groups)
-
-    return {
-        "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
-        "prepare": partial(_prepared, "conv_transpose", _whole_spread, count),
+        "prepare": partial(_prepared, count, is_transposed),
         "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
     }  # fmt: skip
 
@@ -219,15 +185,6 @@ def _images(count: int) -> str:
     return f"(batch, in, {_AXES[count]}) or (in, {_AXES[count]})"
 
 
-def _convolves(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] | str = 0,
-    dilation: int | tuple[int, ...] = 1,
-    groups: int = 1,
-) -> Tensor: ...
 
 
 def _regular(**settings: Any) -> list[Any]:
@@ -244,7 +201,8 @@ def _convolves_volumes(
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
 ) -> Tensor:
-    # What a window meets over the depth are channels of planes: one convolution over these.
+    # The form of all; its body is that of `conv3d`. What a window meets over the depth are channels of
+    # planes: one convolution over these.
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     if weight.dtype.is_quantized:
@@ -276,7 +234,7 @@ def _conv(count: int, sentence: str, returns: str, example: str = "") -> Any:
         "padding": 'zeros at both ends; "valid" for none, "same" for as many as keep the lengths.',
     }
     sections: dict[str, dict[str, str] | str] = {
-        "Args": {k: known[k] for k in signature(_convolves).parameters},
+        "Args": {k: known[k] for k in signature(_convolves_volumes).parameters},
         "Returns": returns,
         "Raises": {
             "ShapeError": "shapes do not fit, or the kernel is longer than the padded input.",
@@ -288,7 +246,7 @@ def _conv(count: int, sentence: str, returns: str, example: str = "") -> Any:
     public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
     if count == 3:
         return function(**public)(formed(_convolves_volumes, name, doc))
-    return op(**_convolution(count), **public)(formed(_convolves, name, doc))
+    return op(**_convolution(count, False), **public)(formed(_convolves_volumes, name, doc))
 
 
 conv1d = _conv(
@@ -311,13 +269,6 @@ conv3d = _conv(
 )
 
 
-def _spreads(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] = 1,
-    padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0, groups: int = 1,
-    dilation: int | tuple[int, ...] = 1,
-) -> Tensor: ...  # fmt: skip
-
-
 def _spreads_volumes(
     input: Tensor,
     weight: Tensor,
@@ -328,7 +279,7 @@ def _spreads_volumes(
     groups: int = 1,
     dilation: int | tuple[int, ...] = 1,
 ) -> Tensor:
-    # The transpose of what `conv3d` does, step by step.
+    # The form of all; its body is the transpose of what `conv3d` does, step by step.
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     settings = stride, padding, output_padding, groups, dilation
@@ -365,7 +316,7 @@ def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = 
         "output_padding": "places that it has more at its end; less than the stride or the dilation.",
     }
     sections: dict[str, dict[str, str] | str] = {
-        "Args": {k: known[k] for k in signature(_spreads).parameters},
+        "Args": {k: known[k] for k in signature(_spreads_volumes).parameters},
         "Returns": returns,
         "Raises": {
             "ShapeError": "shapes do not fit, or nothing would be left.",
@@ -376,7 +327,7 @@ def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = 
     public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
     if count == 3:
         return function(**public)(formed(_spreads_volumes, name, doc))
-    return op(**_transpose(count), **public)(formed(_spreads, name, doc))
+    return op(**_convolution(count, True), **public)(formed(_spreads_volumes, name, doc))
 
 
 conv_transpose1d = _conv_transpose(

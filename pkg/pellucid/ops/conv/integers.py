@@ -1,4 +1,4 @@
-"""Convolutions of integers, which have no kernel of their own: products and sums of what the windows meet."""
+"""Convolutions of integers, which have no kernel of their own: products with what the windows meet."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import Any
 
 from ...errors import DTypeError
 from ...tensors.tensor import Tensor
-from ..shape.joining import cat
 from ..shape.padding import pad
 from .geometry import Lengths, Pads
-
-# Elements that a product holds at once.
-_HELD = 1 << 22
 
 
 def are_whole(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
@@ -49,11 +45,8 @@ def convolved(
     made = tuple(x.shape[2 : 2 + count])
     met = x.unflatten(1, (groups, -1)).movedim(tuple(range(3, 3 + count)), tuple(range(-count, 0)))
     batch, channels, makes = x.shape[0], weight.shape[1] * prod(kernel), weight.shape[0] // groups
-    met = met.reshape(batch, groups, 1, channels, prod(made))
-    rows = weight.reshape(1, groups, makes, channels, 1)
-    few = max(_HELD // max(met.numel(), 1), 1)
-    parts = [(rows.narrow(2, k, min(few, makes - k)) * met).sum(3) for k in range(0, makes, few)]
-    out = cat(parts, 2).reshape(batch, weight.shape[0], *made).to(input.dtype)
+    out = weight.reshape(groups, makes, channels) @ met.reshape(batch, groups, channels, prod(made))
+    out = out.reshape(batch, weight.shape[0], *made)
     return out if bias is None else out + bias.reshape(-1, *(1,) * count)
 
 

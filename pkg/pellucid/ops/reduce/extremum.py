@@ -78,10 +78,6 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
     return made
 
 
-def _has_order(call: Call, refused: str) -> None:
-    refusing(same, refused)(call)
-
-
 # Complex numbers have no order.
 _ordered = refusing(same, "c")
 
@@ -129,8 +125,7 @@ amin = _extreme("amin", False, "Smallest element over axes; equal ones share the
 
 
 def _to_int64(call: Call):
-    _has_order(call, "bc")
-    return dt.int64, call["input"].dtype
+    return dt.int64, refusing(same, "bc")(call)[1]
 
 
 def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray:
@@ -167,8 +162,8 @@ argmin = _extreme_place(
 
 
 def _pair_types(call: Call):
-    _has_order(call, "c")
-    return (call["input"].dtype, dt.int64), call["input"].dtype
+    d, _ = _ordered(call)
+    return (d, dt.int64), d
 
 
 def _pair_shapes(call: Call):
@@ -186,12 +181,10 @@ def _numpy_pair(x: np.ndarray, dim: int, keepdim: bool, largest: bool):
 
 
 def _at_places(g, indices, input_meta, dim, keepdim):
-    m = input_meta
-    return (
-        g.new_zeros(m.shape).scatter(dim, restore(indices, m, dim, keepdim), restore(g, m, dim, keepdim))
-        if m.rank
-        else g
-    )
+    if not input_meta.rank:
+        return g
+    places, g = (restore(t, input_meta, dim, keepdim) for t in (indices, g))
+    return g.new_zeros(input_meta.shape).scatter(dim, places, g)
 
 
 def whole_grad(g, input, out):
@@ -200,14 +193,8 @@ def whole_grad(g, input, out):
     return where(chosen, g / sum(chosen).to(g.dtype), 0.0)
 
 
-@composed(name="max", input=whole_grad)
-def _largest(input: Tensor) -> Tensor:
-    return amax(input)
-
-
-@composed(name="min", input=whole_grad)
-def _smallest(input: Tensor) -> Tensor:
-    return amin(input)
+_largest = composed(name="max", input=whole_grad)(lambda input: amax(input))
+_smallest = composed(name="min", input=whole_grad)(lambda input: amin(input))
 
 
 def _both(

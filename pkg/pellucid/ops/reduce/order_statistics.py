@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ...op.arguments import boolean, describe, number
@@ -31,14 +33,10 @@ def _sorted_row(name: str, input: Tensor, dim: int, keepdim: bool) -> tuple[Valu
 
 def _at(found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: int) -> ValuesAndIndices:
     """What stands at one place of each row."""
-    values, indices = [x.gather(k, places) for x in found]
-    if rank and not keepdim:
-        return ValuesAndIndices(values.squeeze(k), indices.squeeze(k))
-    return (
-        ValuesAndIndices(values, indices)
-        if rank
-        else ValuesAndIndices(values.reshape(()), indices.reshape(()))
-    )
+    there = [x.gather(k, places) for x in found]
+    if not (rank and keepdim):
+        there = [x.squeeze(k) for x in there]
+    return ValuesAndIndices(*there)
 
 
 def _middle(name: str, input: Tensor, dim: int, keepdim: bool, skips: bool) -> ValuesAndIndices:
@@ -55,18 +53,26 @@ def _middle(name: str, input: Tensor, dim: int, keepdim: bool, skips: bool) -> V
     return _at(found, k, places, keepdim, input._meta.rank)
 
 
-@composed(name="median", input=whole_grad)
-def _median(input: Tensor) -> Tensor:
-    return _middle("median", input.reshape(-1), 0, False, False).values
+def _median_of(name: str, skips: bool, doc: str) -> Callable:
+    """Declare a median of all elements, or along an axis."""
+
+    @composed(name=name, input=whole_grad)
+    def whole(input: Tensor) -> Tensor:
+        return _middle(name, input.reshape(-1), 0, False, skips).values
+
+    def call(input: Tensor, dim: int | None = None, keepdim: bool = False):
+        if dim is not None:
+            return _middle(name, input, dim, keepdim, skips)
+        return whole(input) if input._meta.numel else input.new_full((), float("nan"))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function(method=True, aten=(f"{name}.default", f"{name}.dim"))(call)
 
 
-@composed(name="nanmedian", input=whole_grad)
-def _nanmedian(input: Tensor) -> Tensor:
-    return _middle("nanmedian", input.reshape(-1), 0, False, True).values
-
-
-@function(method=True, aten=("median.default", "median.dim"))
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
+median = _median_of(
+    "median",
+    False,
     """The middle of the sorted values, the lower of two; NaN where there is one.
 
     Args:
@@ -78,18 +84,9 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False):
 
     Raises:
         DimensionError: there are no elements along the axis.
-    """
-    if dim is not None:
-        return _middle("median", input, dim, keepdim, False)
-    return _median(input) if input._meta.numel else input.new_full((), float("nan"))
-
-
-@function(method=True, aten=("nanmedian.default", "nanmedian.dim"))
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False):
-    """`median` of what is not NaN."""
-    if dim is not None:
-        return _middle("nanmedian", input, dim, keepdim, True)
-    return _nanmedian(input) if input._meta.numel else input.new_full((), float("nan"))
+    """,
+)
+nanmedian = _median_of("nanmedian", True, "`median` of what is not NaN.")
 
 
 @function(method=True)

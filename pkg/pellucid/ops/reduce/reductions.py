@@ -160,13 +160,10 @@ def _product(call: Call) -> list[Launch]:
     return made
 
 
-def _accumulated(call: Call):
+def accumulated(call: Call):
     """Integers and bools add up in int64, unless a dtype is asked for."""
-    d = call["dtype"] or (
-        call["input"].dtype
-        if call["input"].dtype.is_floating_point or call["input"].dtype.is_complex
-        else dt.int64
-    )
+    own = call["input"].dtype
+    d = call["dtype"] or (own if own.is_floating_point or own.is_complex else dt.int64)
     return d, d
 
 
@@ -224,7 +221,7 @@ sum = reduction(
     "sum", _fold(_SUM, _ZERO),
     lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
     lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim),
-    "Sum over axes: ``out = sum_r input[..., r, ...]``.", shape=reduced_shape, dtype=_accumulated,
+    "Sum over axes: ``out = sum_r input[..., r, ...]``.", shape=reduced_shape, dtype=accumulated,
     form=over_axes_as, takes="any dtype; integers and bools are added in int64.", converted="adding",
     aten=("sum.default", "sum.dim_IntList"),
 )  # fmt: skip
@@ -269,7 +266,7 @@ prod = reduction(
     "prod", _product,
     lambda input, dim, keepdim, dtype: _wide_product(wide(input, dtype), axes(dim, input.ndim), keepdim),
     _product_grad, "Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``.",
-    shape=reduced_shape, dtype=_accumulated, form=over_axis_as,
+    shape=reduced_shape, dtype=accumulated, form=over_axis_as,
     takes="any dtype; integers and bools are multiplied in int64.", converted="multiplying",
     aten=("prod.default", "prod.dim_int"),
 )  # fmt: skip
@@ -353,12 +350,8 @@ def nansum(
 ) -> Tensor:
     """Sum of what is not NaN."""
     no_complex("nansum", input)
-    return sum(
-        input.masked_fill(input.isnan(), 0) if input._meta.dtype.is_floating_point else input,
-        dim,
-        keepdim,
-        dtype=dtype,
-    )
+    known = input.masked_fill(input.isnan(), 0) if input._meta.dtype.is_floating_point else input
+    return sum(known, dim, keepdim, dtype=dtype)
 
 
 @function(method=True)

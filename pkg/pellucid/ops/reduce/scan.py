@@ -23,7 +23,7 @@ from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.movement import contiguous
-from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, product_parts, wide
+from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, accumulated, product_parts, wide
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
 # where there are many. Otherwise it is scanned in parts, which start from the scanned totals of those before.
@@ -168,12 +168,6 @@ def _product_scan(call: Call) -> list[Launch]:
     ]
 
 
-def _accumulated(call: Call):
-    own = call["input"].dtype
-    d = call["dtype"] or (own if own.is_floating_point or own.is_complex else dt.int64)
-    return d, d
-
-
 def _reversed_sum(g):
     """The derivative of a running sum: the running sum from the other end."""
     return cumsum(g.flip(-1), -1).flip(-1)
@@ -196,7 +190,7 @@ def last_axis(name: str) -> Callable:
 
 
 @op(
-    dtype=_accumulated,
+    dtype=accumulated,
     shape=as_input,
     kernel=lambda call: scan_launches(call, _SUM, _ZERO),
     reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
@@ -247,7 +241,7 @@ def _recorded_product_grad(g, input, out):
 
 
 @op(
-    dtype=_accumulated,
+    dtype=accumulated,
     shape=as_input,
     kernel=_product_scan,
     reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
