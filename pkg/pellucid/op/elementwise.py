@@ -132,9 +132,9 @@ class _Operand:
         return isinstance(self.argument, Meta)
 
 
-def moved(name: str) -> Elementwise:
-    """A kernel that hands an argument on, of every type."""
-    return Elementwise(dict.fromkeys(WGSL_TYPE, name))
+def moved(text: str, own: dict[str, str] | None = None) -> Elementwise:
+    """A kernel that hands arguments on, of every type; `own` as `Elementwise` has it."""
+    return Elementwise(dict.fromkeys(WGSL_TYPE, text), own=own)
 
 
 def elementwise(

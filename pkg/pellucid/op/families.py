@@ -22,12 +22,14 @@ from .elementwise import Elementwise, elementwise
 from .inplace import in_place
 from .kernel.element_types import convert
 from .public import page_of
-from .rules import as_input, boolean, broadcast, float_only, floating, promote, real
+from .rules import as_input, boolean, broadcast, float_only, floating, ordered, promote, real, real_floating
 
 _TAKES: dict[Callable, str] = {
     floating: "any dtype; integers and bools become the default float",
     float_only: "floating point",
     real: "any dtype but bool and complex ones",
+    ordered: "any real dtype",
+    real_floating: "any real dtype; integers and bools become the default float",
 }
 
 
@@ -213,7 +215,7 @@ def binary(
     *,
     form: Callable = of_operands,
     dtype: Callable = promote,
-    takes: str = "any dtype",
+    takes: str = "",
     at: tuple = ([7, 6], [2, -4]),
     method: bool = True,
     in_place: bool = True,
@@ -227,13 +229,14 @@ def binary(
         kernel: an expression for floats, or a kernel for more dtypes.
         sentence: what it computes.
         form: the signature: `of_operands`, `of_tensor`, `of_tensors`, or one with other names.
-        takes: which inputs.
+        takes: which inputs, where the rule for dtypes does not say it.
         at: the values of the example.
         method, in_place: whether what `pellucid` has is also a method, with an in-place form.
         exports: where it is public.
         aten: its overloads; those of PyTorch's usual names for the form if not given.
     """
-    doc = _pair(page_of(name, exports), reference, sentence, takes, form, at)
+    known = takes or _TAKES.get(dtype, "any dtype")
+    doc = _pair(page_of(name, exports), reference, sentence, known, form, at)
     return op(
         dtype=dtype,
         shape=broadcast,

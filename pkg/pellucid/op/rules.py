@@ -80,8 +80,8 @@ def refusing(rule: Callable, kinds: str) -> Callable:
     return checked
 
 
-# Of what has an order; and of numbers that have one.
-ordered, real = refusing(promote, "c"), refusing(promote, "bc")
+# Of what has an order; of numbers that have one; and of these as floats.
+ordered, real, real_floating = refusing(promote, "c"), refusing(promote, "bc"), refusing(floating, "c")
 
 
 def refuse_complex(value: Meta | type, d: DType) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...op.families import unary
-from ...op.rules import floating, refusing
+from ...op.rules import real_floating
 from .comparison import where
 
 _STEP = 0.1
@@ -114,8 +114,8 @@ def _airy(input):
 
 def _special(name: str, wgsl: str, reference: Callable, sentence: str, grad: Callable | None = None):
     return unary(
-        name, f"{wgsl}(input)", reference, grad, sentence, dtype=refusing(floating, "c"), exports="special",
-        takes="any real dtype; integers become the default float", at=1.5, aten=f"special_{name}.default",
+        name, f"{wgsl}(input)", reference, grad, sentence, dtype=real_floating, exports="special", at=1.5,
+        aten=f"special_{name}.default",
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def _i0(x):
 i0 = unary(
     "i0", "i0_of(input)", _apart(_i0, _i0, math.inf, 1),
     lambda g, input: g * i1(input), "Modified Bessel function of the first kind, of order 0.",
-    dtype=refusing(floating, "c"), takes="any real dtype; integers become the default float", at=1.5,
+    dtype=real_floating, at=1.5,
 )  # fmt: skip
 i0e = _modified(
     "i0e", "i0e_of", 0, True, "``exp(-|input|)`` times `i0`.",

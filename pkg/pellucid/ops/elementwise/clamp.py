@@ -16,7 +16,7 @@ from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors
 from ...op.rules import broadcast, ordered
 from ...tensors.tensor import Tensor
-from .comparison import ge, le, where
+from .comparison import ge, gt, le, lt, where
 
 
 def _share(g, input, other, beaten):
@@ -24,47 +24,23 @@ def _share(g, input, other, beaten):
     return without(where(input == other, g / 2, g), beaten)
 
 
-maximum = binary(
-    "maximum",
-    elementwise(
-        "nan_max(input, other)",
-        i32="max(input, other)",
-        u32="max(input, other)",
-        i64="select(input, other, i64_lt(input, other))",
-        boolean="input || other",
-    ),
-    np.maximum,
-    {
-        "input": lambda g, input, other: _share(g, input, other, input < other),
-        "other": lambda g, input, other: _share(g, input, other, other < input),
-    },
-    "The larger of two, element by element; NaN if one is NaN.",
-    form=of_tensors,
-    dtype=ordered,
-    takes="any real dtype",
-    in_place=False,
-)
+def _extreme(name: str, which: str, reference, loses: Callable):
+    """Declare a choice between two that takes NaN where one is."""
+    whole, i64 = f"{which}(input, other)", f"i64_{which}(input, other)"
+    bools = "input || other" if which == "max" else "input && other"
+    return binary(
+        name, elementwise(f"nan_{whole}", i32=whole, u32=whole, i64=i64, boolean=bools), reference,
+        {
+            "input": lambda g, input, other: _share(g, input, other, loses(input, other)),
+            "other": lambda g, input, other: _share(g, input, other, loses(other, input)),
+        },
+        f"The {'larger' if which == 'max' else 'smaller'} of two, element by element; NaN if one is NaN.",
+        form=of_tensors, dtype=ordered, in_place=False,
+    )  # fmt: skip
 
-minimum = binary(
-    "minimum",
-    elementwise(
-        "nan_min(input, other)",
-        i32="min(input, other)",
-        u32="min(input, other)",
-        i64="select(other, input, i64_lt(input, other))",
-        boolean="input && other",
-    ),
-    np.minimum,
-    {
-        "input": lambda g, input, other: _share(g, input, other, input > other),
-        "other": lambda g, input, other: _share(g, input, other, other > input),
-    },
-    "The smaller of two, element by element; NaN if one is NaN.",
-    form=of_tensors,
-    dtype=ordered,
-    takes="any real dtype",
-    in_place=False,
-)
+
+maximum = _extreme("maximum", "max", np.maximum, lt)
+minimum = _extreme("minimum", "min", np.minimum, gt)
 
 
 def _number_first(name: str, f32: str, whole: str, bools: str, reference, beats: Callable):
@@ -78,7 +54,7 @@ def _number_first(name: str, f32: str, whole: str, bools: str, reference, beats:
             "other": lambda g, input, other: g.masked_fill(beats(input, other) | other.isnan(), 0.0),
         },
         f"The {'larger' if name == 'fmax' else 'smaller'} of two; the other one where one is NaN.",
-        form=of_tensors, dtype=ordered, takes="any real dtype", in_place=False,
+        form=of_tensors, dtype=ordered, in_place=False,
     )  # fmt: skip
 
 
@@ -99,7 +75,7 @@ def _bound(name: str, form: Callable, bound: str, which: str, reference, grad: d
     bools = f"input {'||' if which == 'max' else '&&'} {{{bound}}}"
     return binary(
         name, elementwise(f"nan_{whole}", i32=whole, i64=i64, boolean=bools), reference, grad,
-        f"`clamp` with ``{bound}`` alone.", form=form, dtype=ordered, takes="any real dtype",
+        f"`clamp` with ``{bound}`` alone.", form=form, dtype=ordered,
         aten=(f"{name}.default", f"{name}.Tensor"),
     )  # fmt: skip
 

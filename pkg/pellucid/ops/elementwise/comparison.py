@@ -15,7 +15,7 @@ from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import number, wrong
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.elementwise import elementwise, moved
 from ...op.families import compare, connective, predicate, unary
 from ...op.public import function
 from ...op.rules import boolean, broadcast, logical, promote, refuse_complex, refusing
@@ -40,8 +40,8 @@ ne = compare(
 
 def _order(name: str, whole: str, i64: str, bools: str, reference):
     """Declare a comparison of what has an order."""
-    f32, takes = f"ordered(input, other) && {whole}", "any real dtype"
-    return compare(name, f32, whole, i64, bools, reference, dtype=_ORDER, takes=takes)
+    f32 = f"ordered(input, other) && {whole}"
+    return compare(name, f32, whole, i64, bools, reference, dtype=_ORDER, takes="any real dtype")
 
 
 lt = _order("lt", "input < other", "i64_lt(input, other)", "!input && other", np.less)
@@ -71,13 +71,7 @@ def _where_types(call: Call):
 @op(
     dtype=_where_types,
     shape=broadcast,
-    kernel=elementwise(
-        "select(other, input, condition)",
-        i64="select(other, input, condition)",
-        c64="select(other, input, condition)",
-        boolean="select(other, input, condition)",
-        own={"condition": "bool"},
-    ),
+    kernel=moved("select(other, input, condition)", {"condition": "bool"}),
     reference=np.where,
     grad={
         "input": lambda g, condition: g.where(condition, 0.0),
@@ -119,13 +113,7 @@ def _fill_types(call: Call):
 @op(
     dtype=_fill_types,
     shape=broadcast,
-    kernel=elementwise(
-        "select(input, {value}, mask)",
-        i64="select(input, {value}, mask)",
-        c64="select(input, {value}, mask)",
-        boolean="select(input, {value}, mask)",
-        own={"mask": "bool"},
-    ),
+    kernel=moved("select(input, {value}, mask)", {"mask": "bool"}),
     reference=lambda input, mask, value: np.where(mask, np.asarray(value).astype(input.dtype), input),
     grad={
         "input": lambda g, mask: g.masked_fill(mask, 0.0),

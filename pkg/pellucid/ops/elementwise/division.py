@@ -94,7 +94,7 @@ _NO_FLOOR_DIVIDE = refused(
 floor_divide = binary(
     "floor_divide", elementwise("floor_divide_of(input, other)", **_FLOORED, wide=("other",)),
     np.floor_divide, dict.fromkeys(("input", "other"), _NO_FLOOR_DIVIDE),
-    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered, takes="any real dtype",
+    "Quotient rounded down: ``out = floor(input / other)``.", dtype=ordered,
     aten=("floor_divide.default", "floor_divide.Scalar"),
 )  # fmt: skip
 
@@ -110,7 +110,6 @@ remainder = binary(
     {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="floor")},
     "Remainder with the sign of ``other``, as Python's ``%``.",
     dtype=ordered,
-    takes="any real dtype",
     aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
 )
 
@@ -127,5 +126,4 @@ fmod = binary(
     "Remainder with the sign of ``input``, as C's ``fmod``.",
     form=of_tensor,
     dtype=ordered,
-    takes="any real dtype",
 )

@@ -16,16 +16,13 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors, unary
-from ...op.rules import as_input, float_only, float_or_complex, floating, ordered, promote, refusing
+from ...op.rules import as_input, float_only, float_or_complex, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 
 erf_of = np.vectorize(math.erf, otypes=[np.float64])
 erfc_of = np.vectorize(math.erfc, otypes=[np.float64])
 _SQRT_PI = _root(pi)
-# Of real numbers only.
-_REAL = refusing(floating, "c")
-_ANY_REAL = "any real dtype; integers and bools become the default float"
 
 
 def _size_types(call: Call):
@@ -55,7 +52,6 @@ sign = unary(
     zeros,
     "-1, 0 or 1 by the sign of the value; 0 for NaN.",
     dtype=ordered,
-    takes="any real dtype",
     at=-0.5,
 )
 
@@ -145,11 +141,11 @@ atan = unary(
 
 deg2rad = unary(
     "deg2rad", f"input * {pi / 180}", np.deg2rad, lambda g: g * (pi / 180), "Degrees as radians.",
-    dtype=_REAL, takes=_ANY_REAL, at=90.0,
+    dtype=real_floating, at=90.0,
 )  # fmt: skip
 rad2deg = unary(
     "rad2deg", f"input * {180 / pi}", np.rad2deg, lambda g: g * (180 / pi), "Radians as degrees.",
-    dtype=_REAL, takes=_ANY_REAL,
+    dtype=real_floating,
 )  # fmt: skip
 
 
@@ -179,8 +175,7 @@ atan2 = binary(
     },
     "Angle in radians of the point (``other``, ``input``).",
     form=of_tensors,
-    dtype=_REAL,
-    takes=_ANY_REAL,
+    dtype=real_floating,
     at=(1.0, 1.0),
 )
 
@@ -232,7 +227,7 @@ def _times_log(name: str, logarithm: Callable, slope: Callable, sentence: str, *
 
     return binary(
         name, f"{name}_of(input, other)", reference, {"input": slope, "other": options.pop("other")},
-        sentence, dtype=_REAL, takes=_ANY_REAL, at=(2.0, 0.5), **options,
+        sentence, dtype=real_floating, at=(2.0, 0.5), **options,
     )  # fmt: skip
 
 
@@ -281,13 +276,12 @@ atanh = unary(
 erf = unary(
     "erf", "erf_of(input)", lambda input: erf_of(input).astype(input.dtype),
     lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
-    "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.", dtype=_REAL,
-    takes=_ANY_REAL,
+    "Error function: ``2 / sqrt(pi) * integral of exp(-t^2) from 0 to input``.", dtype=real_floating,
 )  # fmt: skip
 erfc = unary(
     "erfc", "erfc_of(input)", lambda input: erfc_of(input).astype(input.dtype),
     lambda g, input: g * (-2 / _SQRT_PI) * (-input * input).exp(),
-    "``1 - erf(input)``, accurate for large values.", dtype=_REAL, takes=_ANY_REAL,
+    "``1 - erf(input)``, accurate for large values.", dtype=real_floating,
 )  # fmt: skip
 
 
@@ -333,7 +327,7 @@ def _logit_grad(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
 
 
 @op(
-    dtype=_REAL,
+    dtype=real_floating,
     shape=as_input,
     kernel=elementwise(_logit_text, i32=False),
     reference=_logit_reference,

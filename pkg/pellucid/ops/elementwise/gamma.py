@@ -18,12 +18,9 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_operands, of_tensors, unary
 from ...op.public import METHODS, function
-from ...op.rules import as_input, float_only, floating, refusing
+from ...op.rules import as_input, float_only, real_floating
 from ...tensors.tensor import Tensor
 
-_REAL: dict[str, Any] = {
-    "dtype": refusing(floating, "c"), "takes": "any real dtype; integers become the default float"
-}  # fmt: skip
 _lgamma = np.vectorize(
     lambda x: math.inf if x <= 0 and (x == -math.inf or x == math.floor(x)) else math.lgamma(x),
     otypes=[np.float64],
@@ -116,18 +113,18 @@ def _share(a: float, x: float, upper: bool) -> float:
 
 lgamma = unary(
     "lgamma", "lgamma_of(input)", lambda x: _lgamma(x).astype(x.dtype), lambda g, input: g * digamma(input),
-    "Logarithm of the size of the gamma function.", at=4.5, **_REAL
+    "Logarithm of the size of the gamma function.", at=4.5, dtype=real_floating,
 )  # fmt: skip
 digamma = unary(
     "digamma", "digamma_of(input)", lambda x: _digamma(x).astype(x.dtype),
-    lambda g, input: g * of_order(input, 1), "Derivative of `lgamma`.", at=4.5, **_REAL
+    lambda g, input: g * of_order(input, 1), "Derivative of `lgamma`.", at=4.5, dtype=real_floating,
 )  # fmt: skip
 
 
 def _of_order_types(call):
     if not 0 <= call["n"] <= 170:  # past that its factorial is infinite
         raise RangeError(f"n must be 0 to 170, but is {call['n']}.")
-    return _REAL["dtype"](call)
+    return real_floating(call)
 
 
 @op(
@@ -196,6 +193,6 @@ zeta = binary(
         "other": lambda g, input, other: g * -input * zeta(input + 1, other),
     },
     "Hurwitz's zeta function: the sum of ``(k + other) ** -input`` over all k from 0.", form=of_operands,
-    at=(2.0, 1.0), exports="special",
-    aten=("special_zeta.default", "special_zeta.self_scalar", "special_zeta.other_scalar"), **_REAL
+    at=(2.0, 1.0), exports="special", dtype=real_floating,
+    aten=("special_zeta.default", "special_zeta.self_scalar", "special_zeta.other_scalar"),
 )  # fmt: skip

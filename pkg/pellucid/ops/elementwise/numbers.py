@@ -18,7 +18,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import function
-from ...op.rules import boolean, broadcast, float_only, floating, ordered, promote, refusing
+from ...op.rules import boolean, broadcast, float_only, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .arithmetic import pow
@@ -40,8 +40,7 @@ copysign = binary(
     "copysign", "bitcast<f32>((bitcast<u32>(input) & 0x7fffffffu) | (bitcast<u32>(other) & 0x80000000u))",
     np.copysign, {"input": lambda g, input, out: g * without(out / input, input == 0), "other": zeros},
     "``|input|`` with the sign of ``other``.",
-    form=of_tensor, dtype=refusing(floating, "c"), takes="any real dtype; integers become the default float",
-    at=(1.5, -0.0),
+    form=of_tensor, dtype=real_floating, at=(1.5, -0.0),
 )  # fmt: skip
 
 

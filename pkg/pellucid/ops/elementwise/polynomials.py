@@ -8,7 +8,7 @@ import numpy as np
 
 from ...autograd.formulas import refused
 from ...op.families import binary
-from ...op.rules import floating, refusing
+from ...op.rules import real_floating
 from ...tensors.tensor import Tensor
 
 # The largest degree: of one past it the result is NaN, as that of the kernel.
@@ -50,8 +50,8 @@ def _polynomial(name: str, first: str, u: str, v: str, c: int, d: int, e: int, s
     no = refused(name, "Detach what it is given.")
     return binary(
         name, f"three_terms(n, {', '.join(texts)}, {c}.0, {d}.0, {e}.0)", reference, {"input": no, "n": no},
-        f"{sentence} Of a negative degree it is 0.", form=of_degree, dtype=refusing(floating, "c"),
-        takes="any real dtype; integers become the default float", at=(0.5, 3.0), exports="special",
+        f"{sentence} Of a negative degree it is 0.", form=of_degree, dtype=real_floating,
+        at=(0.5, 3.0), exports="special",
         aten=(f"special_{name}.default", f"special_{name}.x_scalar(x, n)", f"special_{name}.n_scalar(x, n)"),
     )  # fmt: skip
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ...op.families import unary
-from ...op.rules import floating, refusing
+from ...op.rules import real_floating
 from .functions import erf_of, erfc_of
 
 _ROOT_2, _ROOT_PI = math.sqrt(2), math.sqrt(math.pi)
-_REAL: dict[str, Any] = {
-    "dtype": refusing(floating, "c"), "takes": "any real dtype; integers become the default float"
-}  # fmt: skip
 
 
 def _own_type(function: Callable) -> Callable:
@@ -72,13 +68,13 @@ def _log_ndtr(x):
 def _special(name: str, reference: Callable, grad: Callable, sentence: str):
     return unary(
         name, f"{name}_of(input)", _own_type(reference), grad, sentence, exports="special",
-        aten=f"special_{name}.default", **_REAL
+        aten=f"special_{name}.default", dtype=real_floating,
     )  # fmt: skip
 
 
 erfinv = unary(
     "erfinv", "erfinv_of(input)", _own_type(_erfinv),
-    lambda g, out: g * (0.5 * _ROOT_PI * (out * out).exp()), "The inverse of `erf`.", **_REAL
+    lambda g, out: g * (0.5 * _ROOT_PI * (out * out).exp()), "The inverse of `erf`.", dtype=real_floating,
 )  # fmt: skip
 erfcx = _special(
     "erfcx", _erfcx, lambda g, input, out: g * (2 * input * out - 2 / _ROOT_PI),

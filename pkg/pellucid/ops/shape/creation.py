@@ -16,7 +16,7 @@ from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import element_type, number
 from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.elementwise import elementwise, moved
 from ...op.kernel.element_types import physical
 from ...op.plan import NoStorage
 from ...op.public import function
@@ -36,7 +36,7 @@ _FAR = 1 << 63
     public="full",
     dtype=stated,
     shape=sized,
-    kernel=elementwise("fill_value", i64="fill_value", boolean="fill_value", c64="fill_value"),
+    kernel=moved("fill_value"),
     reference=lambda size, fill_value, dtype, device: np.full(size, fill_value, dtype.numpy),
     grad=None,
     exact=("fill_value",),

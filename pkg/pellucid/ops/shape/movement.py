@@ -10,7 +10,7 @@ from ...autograd.formulas import zeros
 from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.elementwise import elementwise, moved
+from ...op.elementwise import moved
 from ...op.inplace import in_place
 from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch
@@ -129,7 +129,7 @@ def _fill_types(call: Call):
 @op(
     dtype=_fill_types,
     shape=as_input,
-    kernel=elementwise("{value}", i64="{value}", boolean="{value}", c64="{value}"),
+    kernel=moved("{value}"),
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},
     exact=("value",),
