@@ -24,7 +24,10 @@ F = TypeVar("F", bound=Callable)
 
 _PAGES = "https://pytorch.org/docs/stable/"
 # Functions that another one's page explains.
-_EXPLAINED = {"relu": "nn.functional.relu", "clamp_min": "clamp", "clamp_max": "clamp"}
+_EXPLAINED = {
+    **{name: f"nn.functional.{name}" for name in ("relu", "softmax", "log_softmax")},
+    **dict.fromkeys(("clamp_min", "clamp_max"), "clamp"),
+}
 # What arguments of many functions are, where a docstring does not say.
 _SHARED = {
     "dim": "the axis.",

@@ -1,16 +1,18 @@
 """Softmax and its logarithm along an axis."""
 
-# A declaration has no body.
+# A form has no body.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
 from ...errors import DTypeError
 from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import docstring, op
+from ...op.families import formed
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
 from ...op.kernel.variants import is_direct, rows_of
@@ -53,14 +55,8 @@ def _launches(call: Call, log: bool) -> list[Launch]:
         del params["inner"]
         return [Launch(lanes.fill("norm/softmax_held", holes), lanes.grid(rows), params, bind=bind)]
     if columns < _LONG or (rows >= 256 and not is_direct()):
-        return [
-            Launch(
-                rows_of(columns, rows, several=False).fill("norm/softmax_rows", holes),
-                rows,
-                params,
-                bind=bind,
-            )
-        ]
+        alone = rows_of(columns, rows, several=False)
+        return [Launch(alone.fill("norm/softmax_rows", holes), rows, params, bind=bind)]
     chunk = 2048 if is_direct() else 1024
     parts = -(-columns // chunk)
     lanes = rows_of(chunk, rows * parts, several=False)
@@ -83,56 +79,40 @@ def _numpy(x: np.ndarray, dim: int, log: bool) -> np.ndarray:
     return shifted - np.log(total) if log else np.exp(shifted) / total
 
 
-@op(
-    dtype=_types,
-    shape=as_input,
-    kernel=lambda call: _launches(call, False),
-    reference=lambda input, dim, dtype: _numpy(input, dim, False),
-    grad={"input": lambda g, out, dim: out * (g - sum(g * out, dim, True))},
-    method=True,
-    aten="softmax.int",
+def _along(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor: ...
+
+
+def _softmax(name: str, log: bool, grad: Callable, sentence: str, dim: str, example: str = "") -> Callable:
+    """Declare a softmax or its logarithm."""
+    sections: dict[str, dict[str, str] | str] = {
+        "Args": {"input": "floating point.", "dim": dim, "dtype": "type to convert to first."},
+        "Raises": {"DTypeError": "an integer tensor.", "DimensionError": "the axis is out of range."},
+    }
+    return op(
+        dtype=_types,
+        shape=as_input,
+        kernel=lambda call: _launches(call, log),
+        reference=lambda input, dim, dtype: _numpy(input, dim, log),
+        grad={"input": grad},
+        method=True,
+        aten=f"{name}.int",
+    )(formed(_along, name, docstring(sentence, sections, example)))
+
+
+softmax = _softmax(
+    "softmax",
+    False,
+    lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+    "``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.",
+    "the axis along which the results sum to 1.",
+    """>>> import pellucid as torch
+>>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
+[0.25, 0.25, 0.25, 0.25]""",
 )
-def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.
-
-    Args:
-        input: floating point.
-        dim: the axis along which the results sum to 1.
-        dtype: type to convert to first.
-
-    Raises:
-        DTypeError: an integer tensor.
-        DimensionError: the axis is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html
-
-    Example:
-        >>> import pellucid as torch
-        >>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
-        [0.25, 0.25, 0.25, 0.25]
-    """
-
-
-@op(
-    dtype=_types,
-    shape=as_input,
-    kernel=lambda call: _launches(call, True),
-    reference=lambda input, dim, dtype: _numpy(input, dim, True),
-    grad={"input": lambda g, out, dim: g - out.exp() * sum(g, dim, True)},
-    method=True,
-    aten="log_softmax.int",
+log_softmax = _softmax(
+    "log_softmax",
+    True,
+    lambda g, out, dim: g - out.exp() * sum(g, dim, True),
+    "``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.",
+    "the axis along which the exponentials of the results sum to 1.",
 )
-def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.
-
-    Args:
-        input: floating point.
-        dim: the axis along which the exponentials of the results sum to 1.
-        dtype: type to convert to first.
-
-    Raises:
-        DTypeError: an integer tensor.
-        DimensionError: the axis is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
-    """

@@ -118,44 +118,37 @@ def _real(name: str, d: DType | None) -> DType:
     return d
 
 
-def _complex(draw: Callable, size, scale: float, requires_grad: bool, **options) -> Tensor:
-    """Complex numbers whose parts follow each other in the stream."""
-    out = view_as_complex(draw(*sizes(size), 2, **options) * scale)
-    return out.requires_grad_() if requires_grad else out
+def _numbers(name: str, block: Callable, scale: float, doc: str) -> Callable[..., Tensor]:
+    """Declare numbers of a law; the parts of complex ones follow each other in the stream, times a scale."""
+
+    def call(
+        *size,
+        dtype: DType | None = None,
+        device=None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        drawn = _real(name, dtype)
+        if dtype is None or not dtype.is_complex:
+            return _draw(block, size, drawn, device, generator, requires_grad)
+        parts = call(*sizes(size), 2, dtype=drawn, device=device, generator=generator)
+        out = view_as_complex(parts * scale)
+        return out.requires_grad_() if requires_grad else out
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function(aten=(f"{name}.default", f"{name}.generator"))(call)
 
 
-@function(aten=("rand.default", "rand.generator"))
-def rand(
-    *size,
-    dtype: DType | None = None,
-    device=None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Uniform random numbers in [0, 1), 24 bits each; the same on every device; both parts of
-    complex ones."""
-    drawn = _real("rand", dtype)
-    if dtype is not None and dtype.is_complex:
-        return _complex(rand, size, 1.0, requires_grad, dtype=drawn, device=device, generator=generator)
-    return _draw(uniform_block, size, drawn, device, generator, requires_grad)
-
-
-@function(aten=("randn.default", "randn.generator"))
-def randn(
-    *size,
-    dtype: DType | None = None,
-    device=None,
-    generator: Generator | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Standard normal random numbers; equal on every device within 1e-5. The parts of complex ones have the
-    variance 1/2 each."""
-    drawn = _real("randn", dtype)
-    if dtype is not None and dtype.is_complex:
-        return _complex(
-            randn, size, sqrt(0.5), requires_grad, dtype=drawn, device=device, generator=generator
-        )
-    return _draw(normal_block, size, drawn, device, generator, requires_grad)
+rand = _numbers(
+    "rand", uniform_block, 1.0,
+    "Uniform random numbers in [0, 1), 24 bits each; the same on every device; both parts of complex ones.",
+)  # fmt: skip
+randn = _numbers(
+    "randn", normal_block, sqrt(0.5),
+    "Standard normal random numbers; equal on every device within 1e-5. The parts of complex ones have the\n"
+    "    variance 1/2 each.",
+)  # fmt: skip
 
 
 @function(aten=("randint.low", "randint.low_generator"))

@@ -74,10 +74,6 @@ def _finish(out: Tensor, requires_grad: bool) -> Tensor:
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
-def _where(device) -> Device:
-    return resolved(device)
-
-
 @function()
 def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of one value.
@@ -98,14 +94,14 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
     if type(fill_value) is not float:
         fill_value = number(fill_value, "full: fill_value")
     d = dt.scalar_dtype(fill_value.__class__) if dtype is None else element_type(dtype)
-    return _finish(filled(sizes((size,)), fill_value, d, _where(device)), requires_grad)
+    return _finish(filled(sizes((size,)), fill_value, d, resolved(device)), requires_grad)
 
 
 @function()
 def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros."""
     return _finish(
-        filled(sizes(size), 0, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
+        filled(sizes(size), 0, dt.get_default_dtype() if dtype is None else dtype, resolved(device)),
         requires_grad,
     )
 
@@ -114,7 +110,7 @@ def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
 def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of ones."""
     return _finish(
-        filled(sizes(size), 1, dt.get_default_dtype() if dtype is None else dtype, _where(device)),
+        filled(sizes(size), 1, dt.get_default_dtype() if dtype is None else dtype, resolved(device)),
         requires_grad,
     )
 
@@ -125,7 +121,7 @@ def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = 
     shape = sizes(size)
     if any(n < 0 for n in shape):
         raise ShapeError(f"empty: size {shape} has a negative length.")
-    m = meta(shape, dt.get_default_dtype() if dtype is None else element_type(dtype), _where(device))
+    m = meta(shape, dt.get_default_dtype() if dtype is None else element_type(dtype), resolved(device))
     return _finish(blank(m), requires_grad)
 
 
@@ -229,7 +225,7 @@ def arange(
     if dtype is None:
         dtype = dt.int64 if whole else dt.get_default_dtype()
     count = len(range(start, end, step)) if whole else ceil((end - start) / step)  # type: ignore[arg-type]
-    return _finish(progression(start, step, count, element_type(dtype), _where(device)), requires_grad)
+    return _finish(progression(start, step, count, element_type(dtype), resolved(device)), requires_grad)
 
 
 @function()

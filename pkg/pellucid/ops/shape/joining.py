@@ -4,6 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate, groupby
 from math import prod
 from typing import Any, NamedTuple
@@ -193,39 +194,36 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> 
     return _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out)
 
 
-@function()
-def hstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors side by side: along axis 1, or 0 for tensors of one axis."""
-    metas = metas_of("hstack", "tensors", tensors)
-    tensors = [x if m.rank else reshape(x, 1) for x, m in zip(tensors, metas, strict=True)]
-    return _join_as("hstack", tensors, 0 if metas[0].rank < 2 else 1, out)
+def _stack(name: str, doc: str, as_part: Callable, dim: int | None) -> Callable[..., Tensor]:
+    """Declare a way to join tensors that gives each more axes first; along the first of vectors, else the
+    second, if `dim` is None."""
+
+    def call(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
+        metas = metas_of(name, "tensors", tensors)
+        parts = [as_part(x, m) for x, m in zip(tensors, metas, strict=True)]
+        return _join_as(name, parts, min(metas[0].rank, 2) // 2 if dim is None else dim, out)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function()(call)
 
 
-@function()
-def vstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors below one another: along axis 0, each of fewer than two axes as a row."""
-    metas = metas_of("vstack", "tensors", tensors)
-    tensors = [x if m.rank > 1 else reshape(x, 1, m.numel) for x, m in zip(tensors, metas, strict=True)]
-    return _join_as("vstack", tensors, 0, out)
-
-
-@function()
-def dstack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors behind one another: along axis 2, each of one axis as a row, of two as they are."""
-    metas = metas_of("dstack", "tensors", tensors)
-    shapes = [m.shape if m.rank > 1 else (1, m.numel) for m in metas]
-    tensors = [
-        x if m.rank > 2 else reshape(x, *shape, 1) for x, m, shape in zip(tensors, metas, shapes, strict=True)
-    ]
-    return _join_as("dstack", tensors, 2, out)
-
-
-@function()
-def column_stack(tensors: list[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Tensors side by side: along axis 1, each of fewer than two axes as a column."""
-    metas = metas_of("column_stack", "tensors", tensors)
-    tensors = [x if m.rank > 1 else reshape(x, m.numel, 1) for x, m in zip(tensors, metas, strict=True)]
-    return _join_as("column_stack", tensors, 1, out)
+hstack = _stack(
+    "hstack", "Tensors side by side: along axis 1, or 0 for tensors of one axis.",
+    lambda x, m: x if m.rank else reshape(x, 1), None,
+)  # fmt: skip
+vstack = _stack(
+    "vstack", "Tensors below one another: along axis 0, each of fewer than two axes as a row.",
+    lambda x, m: x if m.rank > 1 else reshape(x, 1, m.numel), 0,
+)  # fmt: skip
+dstack = _stack(
+    "dstack", "Tensors behind one another: along axis 2, each of one axis as a row, of two as they are.",
+    lambda x, m: x if m.rank > 2 else reshape(x, *(m.shape if m.rank > 1 else (1, m.numel)), 1), 2,
+)  # fmt: skip
+column_stack = _stack(
+    "column_stack", "Tensors side by side: along axis 1, each of fewer than two axes as a column.",
+    lambda x, m: x if m.rank > 1 else reshape(x, m.numel, 1), 1,
+)  # fmt: skip
 
 
 @function(exports=None, method=True)

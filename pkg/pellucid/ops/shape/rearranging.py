@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...errors import ShapeError
 from ...op.arguments import integers, wrong
 from ...op.public import function
@@ -9,7 +11,7 @@ from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from .joining import flip
 from .movement import clone
-from .views import reshape, transpose, unsqueeze, view_size
+from .views import reshape, transpose, unsqueeze
 
 
 @function(method=True)
@@ -74,41 +76,36 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     return transpose(flip(input, b), a, b).clone() if turns == 1 else flip(transpose(input, a, b), b)
 
 
-def _each(name: str, tensors: tuple, change) -> Tensor | tuple[Tensor, ...]:
-    for x in tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors:
-        if not isinstance(x, Tensor):
-            raise wrong(f"{name}: tensors", "Tensor", x)
-    if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
-        return change(tensors[0])
-    if len(tensors) == 1:
-        tensors = tuple(tensors[0])
-    return tuple([change(x) for x in tensors])
+def _at_least(x: Tensor, rank: int) -> Tensor:
+    """Axes of length 1 around those that there are: (), (1,), (1, n) and (1, n, 1)."""
+    for own in range(x._meta.rank, rank):
+        x = unsqueeze(x, own if own == 2 else 0)
+    return x
 
 
-def _at_least_1d(x: Tensor) -> Tensor:
-    return x if x._meta.rank else view_size(x, (1,))
+def _atleast(rank: int, doc: str) -> Callable:
+    """Declare the least number of axes, of a tensor or several."""
+    name = f"atleast_{rank}d"
+
+    def call(*tensors) -> Tensor | tuple[Tensor, ...]:
+        is_list = len(tensors) == 1 and isinstance(tensors[0], (tuple, list))
+        given = tuple(tensors[0]) if is_list else tensors
+        for x in given:
+            if not isinstance(x, Tensor):
+                raise wrong(f"{name}: tensors", "Tensor", x)
+        made = tuple([_at_least(x, rank) for x in given])
+        return made[0] if len(tensors) == 1 and not is_list else made
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function(aten=(f"{name}.default(self)", f"{name}.Sequence"))(call)
 
 
-def _at_least_2d(x: Tensor) -> Tensor:
-    return x if x._meta.rank > 1 else unsqueeze(_at_least_1d(x), 0)
-
-
-@function(aten=("atleast_1d.default(self)", "atleast_1d.Sequence"))
-def atleast_1d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors without axes as ones of one element, others as they are."""
-    return _each("atleast_1d", tensors, _at_least_1d)
-
-
-@function(aten=("atleast_2d.default(self)", "atleast_2d.Sequence"))
-def atleast_2d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors of fewer than two axes as rows, others as they are."""
-    return _each("atleast_2d", tensors, _at_least_2d)
-
-
-@function(aten=("atleast_3d.default(self)", "atleast_3d.Sequence"))
-def atleast_3d(*tensors) -> Tensor | tuple[Tensor, ...]:
-    """Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."""
-    return _each("atleast_3d", tensors, lambda x: x if x._meta.rank > 2 else unsqueeze(_at_least_2d(x), 2))
+atleast_1d = _atleast(1, "Tensors without axes as ones of one element, others as they are.")
+atleast_2d = _atleast(2, "Tensors of fewer than two axes as rows, others as they are.")
+atleast_3d = _atleast(
+    3, "Tensors of fewer than three axes with axes of length 1 around theirs, others as they are."
+)
 
 
 @function(method=True)
