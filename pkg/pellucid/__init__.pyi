@@ -822,7 +822,7 @@ def div(
     rounding_mode: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Quotient: ``out = input / other``."""
+    """Quotient: ``out = input / other``, floating point for integers too."""
 
 def divide(
     input: Tensor | _float,
@@ -831,7 +831,7 @@ def divide(
     rounding_mode: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Quotient: ``out = input / other``."""
+    """Quotient: ``out = input / other``, floating point for integers too."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
@@ -2093,9 +2093,9 @@ def scaled_dot_product_attention(
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
-    dropout_p: _float = 0.0,
+    dropout_p: _float | _int = 0.0,
     is_causal: _bool = False,
-    scale: _float | None = None,
+    scale: _float | _int | None = None,
     enable_gqa: _bool = False,
 ) -> Tensor:
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""
@@ -2406,7 +2406,7 @@ def triu_indices(
     """Rows and columns of the upper triangle of a matrix, as two rows, by rows."""
 
 def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-    """Quotient: ``out = input / other``, floating point for integers too."""
+    """`div` without rounding."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded toward zero."""

@@ -759,9 +759,9 @@ def scaled_dot_product_attention(
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None = None,
-    dropout_p: _float = 0.0,
+    dropout_p: _float | _int = 0.0,
     is_causal: _bool = False,
-    scale: _float | None = None,
+    scale: _float | _int | None = None,
     enable_gqa: _bool = False,
 ) -> Tensor:
     """``softmax(scale * query @ key.T + attn_mask) @ value``, without the scores ever lying in memory."""

@@ -6,6 +6,7 @@ A row, where a function of the op table computes the operator; a function, where
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import DTypeError, ShapeError
 from ..op.public import OVERLOADS, copied_over, name_overloads
@@ -182,7 +183,7 @@ def _padding(mode: str) -> Callable:
 
 
 for _name, _mode in (("reflection", "reflect"), ("replication", "replicate")):
-    name_overloads(_padding(_mode), [f"{_name}_pad{n}d.default" for n in (1, 2, 3)], "")
+    name_overloads(_padding(_mode), tuple(f"{_name}_pad{n}d.default" for n in (1, 2, 3)), "")
 
 
 def _resampling(mode: str, antialias: bool) -> Callable:
@@ -196,7 +197,7 @@ def _resampling(mode: str, antialias: bool) -> Callable:
     ) -> Tensor:
         if None not in (scales_h, scales_w):  # sizes and scales belong together, scales say more
             output_size, scale_factors = None, (scales_h, scales_w)
-        size, scales = (None if v is None else tuple(v) for v in (output_size, scale_factors))
+        size, scales = (None if v is None else tuple[Any, ...](v) for v in (output_size, scale_factors))
         return resample.interpolate(input, size, scales, mode, align_corners, antialias=antialias)
 
     return resampled
@@ -215,7 +216,7 @@ for _mode, _antialias, _overloads in (
     ("bilinear", True, [f"_upsample_bilinear2d_aa.{end}" for end in _BOTH]),
     ("bicubic", True, [f"_upsample_bicubic2d_aa.{end}" for end in _BOTH]),
 ):
-    name_overloads(_resampling(_mode, _antialias), _overloads, "")
+    name_overloads(_resampling(_mode, _antialias), tuple(_overloads), "")
 
 
 # By ATen's number of a scaling: none, by the root of the length, by the length.

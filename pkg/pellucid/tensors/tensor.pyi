@@ -465,14 +465,14 @@ class Tensor(Portable):
         """Derivative of `lgamma`."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """Norm of a difference: ``(input - other).norm(p)``."""
-    def div(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
-        """Quotient: ``out = input / other``."""
-    def div_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
-        """In-place form of `div`: writes the result into this tensor and returns it."""
-    def divide(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
-        """Quotient: ``out = input / other``."""
-    def divide_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
-        """In-place form of `div`: writes the result into this tensor and returns it."""
+    def div(
+        self, other: Tensor | _float, *, rounding_mode: str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
+    def divide(
+        self, other: Tensor | _float, *, rounding_mode: str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
     def dsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
@@ -1082,8 +1082,10 @@ class Tensor(Portable):
         """The lower triangle of the last two axes; zero above the diagonal."""
     def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """The upper triangle of the last two axes; zero below the diagonal."""
-    def true_divide(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
-        """Quotient: ``out = input / other``, floating point for integers too."""
+    def true_divide(self, other: Tensor | _float) -> Tensor:
+        """`div` without rounding."""
+    def true_divide_(self, other: Tensor | _float) -> Tensor:
+        """In-place form of `true_divide`: writes the result into this tensor and returns it."""
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded toward zero."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1209,6 +1211,10 @@ class Tensor(Portable):
         """Degrees as radians."""
     def digamma_(self) -> Tensor:
         """Derivative of `lgamma`."""
+    def div_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
+    def divide_(self, other: Tensor | _float, *, rounding_mode: str | None = None) -> Tensor:
+        """Quotient: ``out = input / other``, floating point for integers too."""
     def eq_(self, other: Tensor | _float) -> Tensor:
         """``input == other``."""
     def erf_(self) -> Tensor:
@@ -1345,8 +1351,6 @@ class Tensor(Portable):
         """The lower triangle of the last two axes; zero above the diagonal."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """The upper triangle of the last two axes; zero below the diagonal."""
-    def true_divide_(self, other: Tensor | _float) -> Tensor:
-        """Quotient: ``out = input / other``, floating point for integers too."""
     def trunc_(self) -> Tensor:
         """Rounded toward zero."""
     def xlogy_(self, other: Tensor | _float) -> Tensor:

@@ -32,7 +32,7 @@ def lengths_of(m: Any, count: int) -> Lengths:
     return tuple(m.shape[-count:])
 
 
-def _made(made: str, first: Lengths, second: Lengths, size: Lengths, groups: int) -> Lengths:
+def _made(made: str, size: Lengths, groups: int, first: Lengths, second: Lengths) -> Lengths:
     """The shape of what is made."""
     channels = -len(size) - 1
     if made == "weight":
@@ -42,7 +42,7 @@ def _made(made: str, first: Lengths, second: Lengths, size: Lengths, groups: int
 
 def _related(made: str, first: Lengths, second: Lengths, size: Lengths, *settings) -> Geometry:
     shapes = dict(zip(_OF[made], (first, second), strict=True))
-    shapes[made] = _made(made, first, second, size, settings[-1])
+    shapes[made] = _made(made, size, settings[-1], first, second)
     return geometry_of(shapes["image"], shapes["weight"], shapes["result"][-len(size) :], *settings)
 
 
@@ -67,7 +67,7 @@ def _map(made: str, name: str, launches: Callable, reference: Callable, doc: str
         settings = [call[name] for name in ("size", "stride", "padding", "dilation", "groups")]
         return launches(call, _related(made, *shapes(call), *settings), "first", "second")
 
-    def derivative(of: str, meta: Any, known: Tensor, g: Tensor, size: Lengths, *settings) -> Tensor:
+    def derivative(of: str, meta: Any, known: Tensor, g: Tensor, size: Lengths, *settings: Any) -> Tensor:
         (other,) = {*_OF[made]} - {of}
         given = {other: known, made: g}
         return _MAPS[of](*[given[name] for name in _OF[of]], lengths_of(meta, len(size)), *settings)
@@ -80,7 +80,7 @@ def _map(made: str, name: str, launches: Callable, reference: Callable, doc: str
 
     _MAPS[made] = op(
         dtype=floats,
-        shape=lambda call: Size(_made(made, *shapes(call), call["size"], call["groups"])),
+        shape=lambda call: Size(_made(made, call["size"], call["groups"], *shapes(call))),
         kernel=dispatches,
         reference=lambda a, b, *settings: reference(_related(made, a.shape, b.shape, *settings), a, b),
         grad={"first": by_first, "second": by_second},

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def _towards_zero(input, other):
 
 
 _QUOTIENTS = dict(zip(_MODES, (np.true_divide, np.floor_divide, _towards_zero), strict=True))
-_FLOORED = {
+_FLOORED: dict[str, Any] = {
     "i32": "floor_divide_i32(input, other)",
     "u32": "divide_u32(input, other)",
     "i64": "i64_floor_divide(input, other)",
