@@ -181,12 +181,6 @@ _SETTINGS = {
 }
 
 
-def _images(count: int) -> str:
-    return f"(batch, in, {_AXES[count]}) or (in, {_AXES[count]})"
-
-
-
-
 def _regular(**settings: Any) -> list[Any]:
     """Numbers or tuples of them, which tables of geometries know calls by."""
     return [v if isinstance(v, str) else integer_or_integers(v, name) for name, v in settings.items()]
@@ -222,51 +216,6 @@ def _convolves_volumes(
     around = padding if isinstance(padding, str) else tuple(before for before, _ in pads[1:])
     out = conv2d(planes, weight.flatten(1, 2), bias, strides[1:], around, apart[1:], groups)
     return out.reshape(batch, made[0], *out.shape[1:]).transpose(1, 2).contiguous()
-
-
-def _conv(count: int, sentence: str, returns: str, example: str = "") -> Any:
-    """Declare a convolution over ``count`` axes."""
-    name = f"conv{count}d"
-    known = _SETTINGS | {
-        "input": f"{_images(count)}; zero outside.",
-        "weight": f"(out, in / groups, {_KERNEL[count]}), same dtype.",
-        "stride": f"places from one window to the next{_NUMBERS[count]}.",
-        "padding": 'zeros at both ends; "valid" for none, "same" for as many as keep the lengths.',
-    }
-    sections: dict[str, dict[str, str] | str] = {
-        "Args": {k: known[k] for k in signature(_convolves_volumes).parameters},
-        "Returns": returns,
-        "Raises": {
-            "ShapeError": "shapes do not fit, or the kernel is longer than the padded input.",
-            "DTypeError": "dtypes differ.",
-        },
-    }
-    doc = docstring(sentence, sections, example)
-    aten = f"{name}.default", f"{name}.padding"
-    public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
-    if count == 3:
-        return function(**public)(formed(_convolves_volumes, name, doc))
-    return op(**_convolution(count, False), **public)(formed(_convolves_volumes, name, doc))
-
-
-conv1d = _conv(
-    1,
-    "``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation - padding]\n    "
-    "for c, t)``.",
-    "(batch, out, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1).",
-    """>>> import pellucid as torch
->>> x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], device="cpu")
->>> torch.conv1d(x, torch.tensor([[[1.0, -1.0]]], device="cpu")).tolist()
-[[-1.0, -2.0, -4.0]]""",
-)
-conv2d = _conv(
-    2, "`conv1d` over height and width.", "(batch, out, height, width), with the lengths that `conv1d` gives."
-)
-conv3d = _conv(
-    3,
-    "`conv1d` over depth, height and width. Holds the input once for each place of the kernel's depth.",
-    "(batch, out, depth, height, width), with the lengths that `conv1d` gives.",
-)
 
 
 def _spreads_volumes(
@@ -305,45 +254,92 @@ def _spreads_volumes(
     return out if bias is None else out + bias.reshape(-1, 1, 1, 1)
 
 
-def _conv_transpose(count: int, sentence: str, returns: str, aten: str | None = None) -> Any:
-    """Declare a transposed convolution over ``count`` axes."""
-    name = f"conv_transpose{count}d"
-    known = _SETTINGS | {
-        "input": f"{_images(count)}.",
-        "weight": f"(in, out / groups, {_KERNEL[count]}), same dtype.",
-        "stride": f"places from one window to the next{_NUMBERS[count]}.",
+# What a convolution and its transpose say of their arguments besides.
+_OWN = {
+    False: {
+        "input": "; zero outside.",
+        "weight": "(out, in / groups, {}), same dtype.",
+        "padding": 'zeros at both ends; "valid" for none, "same" for as many as keep the lengths.',
+    },
+    True: {
+        "input": ".",
+        "weight": "(in, out / groups, {}), same dtype.",
         "padding": "places that the output lacks at both ends.",
         "output_padding": "places that it has more at its end; less than the stride or the dilation.",
-    }
+    },
+}
+_WRONG = {
+    False: "shapes do not fit, or the kernel is longer than the padded input.",
+    True: "shapes do not fit, or nothing would be left.",
+}
+
+
+def _conv(
+    count: int, is_transposed: bool, sentence: str, returns: str, aten: Any = None, example: str = ""
+) -> Any:
+    """Declare a convolution over ``count`` axes, or its transpose."""
+    name = f"conv{'_transpose' * is_transposed}{count}d"
+    volumes, own = _spreads_volumes if is_transposed else _convolves_volumes, _OWN[is_transposed]
+    known = _SETTINGS | own | {
+        "input": f"(batch, in, {_AXES[count]}) or (in, {_AXES[count]}){own['input']}",
+        "weight": own["weight"].format(_KERNEL[count]),
+        "stride": f"places from one window to the next{_NUMBERS[count]}.",
+    }  # fmt: skip
     sections: dict[str, dict[str, str] | str] = {
-        "Args": {k: known[k] for k in signature(_spreads_volumes).parameters},
+        "Args": {k: known[k] for k in signature(volumes).parameters},
         "Returns": returns,
-        "Raises": {
-            "ShapeError": "shapes do not fit, or nothing would be left.",
-            "DTypeError": "dtypes differ.",
-        },
+        "Raises": {"ShapeError": _WRONG[is_transposed], "DTypeError": "dtypes differ."},
     }
-    doc = docstring(sentence, sections)
+    form = formed(volumes, name, docstring(sentence, sections, example))
+    if not is_transposed:
+        aten = f"{name}.default", f"{name}.padding"
     public: dict[str, Any] = {"exports": ("torch", "nn.functional"), "aten": aten}
     if count == 3:
-        return function(**public)(formed(_spreads_volumes, name, doc))
-    return op(**_convolution(count, True), **public)(formed(_spreads_volumes, name, doc))
+        return function(**public)(form)
+    return op(**_convolution(count, is_transposed), **public)(form)
 
 
-conv_transpose1d = _conv_transpose(
+conv1d = _conv(
     1,
+    False,
+    "``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation - padding]\n    "
+    "for c, t)``.",
+    "(batch, out, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1).",
+    example=""">>> import pellucid as torch
+>>> x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], device="cpu")
+>>> torch.conv1d(x, torch.tensor([[[1.0, -1.0]]], device="cpu")).tolist()
+[[-1.0, -2.0, -4.0]]""",
+)
+conv2d = _conv(
+    2,
+    False,
+    "`conv1d` over height and width.",
+    "(batch, out, height, width), with the lengths that `conv1d` gives.",
+)
+conv3d = _conv(
+    3,
+    False,
+    "`conv1d` over depth, height and width. Holds the input once for each place of the kernel's depth.",
+    "(batch, out, depth, height, width), with the lengths that `conv1d` gives.",
+)
+
+conv_transpose1d = _conv(
+    1,
+    True,
     "The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=\n    "
     "weight[o, c, t] * input[n, o, p]``, plus the bias.",
     "(batch, out, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1).",
 )
-conv_transpose2d = _conv_transpose(
+conv_transpose2d = _conv(
     2,
+    True,
     "`conv_transpose1d` over height and width.",
     "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.",
     "conv_transpose2d.input",
 )
-conv_transpose3d = _conv_transpose(
+conv_transpose3d = _conv(
     3,
+    True,
     "`conv_transpose1d` over depth, height and width. Holds the output once for each place of the kernel's\n"
     "    depth that a stride leaves.",
     "(batch, out, depth, height, width), with the lengths that `conv_transpose1d` gives.",

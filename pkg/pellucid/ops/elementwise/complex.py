@@ -4,6 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import pi
 
@@ -90,22 +91,18 @@ def conj(input: Tensor) -> Tensor:
     return conj_physical(input) if input.dtype.is_complex else input
 
 
-def _itself(name: str, input: Tensor) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise wrong(f"{name}: input", "Tensor", input)
-    return input
+def _resolve(name: str, what: str) -> Callable[[Tensor], Tensor]:
+    def call(input: Tensor) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise wrong(f"{name}: input", "Tensor", input)
+        return input
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The tensor itself: {what} are computed at once."
+    return function(method=True)(call)
 
 
-@function(method=True)
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are computed at once."""
-    return _itself("resolve_conj", input)
-
-
-@function(method=True)
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negatives are computed at once."""
-    return _itself("resolve_neg", input)
+resolve_conj, resolve_neg = _resolve("resolve_conj", "conjugates"), _resolve("resolve_neg", "negatives")
 
 
 @function(method=True, ours="PyTorch reads the dtype, in Python")

@@ -17,7 +17,7 @@ from ...errors import RangeError
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_operands, of_tensors, unary
-from ...op.public import METHODS, function
+from ...op.public import function
 from ...op.rules import as_input, float_only, real_floating
 from ...tensors.tensor import Tensor
 
@@ -66,7 +66,7 @@ def _digamma(x):
     return np.where(x == 0, np.copysign(np.inf, -x), np.where(pole, np.nan, total))
 
 
-def _polygamma(input, n):
+def _polygamma(n, input):
     if n == 0:
         return _digamma(input).astype(input.dtype)
     x = np.asarray(input, np.float64)
@@ -117,31 +117,23 @@ lgamma = unary(
 )  # fmt: skip
 digamma = unary(
     "digamma", "digamma_of(input)", lambda x: _digamma(x).astype(x.dtype),
-    lambda g, input: g * of_order(input, 1), "Derivative of `lgamma`.", at=4.5, dtype=real_floating,
+    lambda g, input: g * polygamma(1, input), "Derivative of `lgamma`.", at=4.5, dtype=real_floating,
 )  # fmt: skip
 
 
-def _of_order_types(call):
+def _order_types(call):
     if not 0 <= call["n"] <= 170:  # past that its factorial is infinite
         raise RangeError(f"n must be 0 to 170, but is {call['n']}.")
     return real_floating(call)
 
 
 @op(
-    public="polygamma",
-    dtype=_of_order_types,
+    dtype=_order_types,
     shape=as_input,
     kernel=elementwise(lambda call: f"polygamma_of({float(call['n'])}, input)", i32=False),
     reference=_polygamma,
-    grad={"input": lambda g, input, n: g * polygamma(n + 1, input)},
-    in_place=("polygamma_",),
-    ours="the method polygamma, whose operator is that of the function",
+    grad={"input": lambda g, n, input: g * polygamma(n + 1, input)},
 )
-def of_order(input: Tensor, n: int) -> Tensor:
-    """What `polygamma` computes."""
-
-
-@function()
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of `digamma` of order n.
 
@@ -149,10 +141,15 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         n: not negative.
         input: any real dtype; integers become the default float.
     """
-    return of_order(input, n)
 
 
-METHODS["polygamma"] = of_order
+def _of_order(input: Tensor, n: int) -> Tensor:
+    """`polygamma` of order n."""
+    return polygamma(n, input)
+
+
+_of_order.__name__ = "polygamma"
+function(exports=None, method=True, in_place=True, ours="the method, with the arguments exchanged")(_of_order)
 
 
 @function(method=True, in_place=True)

@@ -124,23 +124,15 @@ def _declare(kind: str, end: str):
         length = None if n is None else index(n, f"{name}: n")
         return transformed(name, input, length, index(dim, f"{name}: dim"), norm, kind)
 
-    def two(
-        input: Tensor,
-        s: tuple[int, ...] | None = None,
-        dim: tuple[int, ...] = (-2, -1),
-        norm: str | None = None,
-    ) -> Tensor:
-        return transformed(name, input, s, dim, norm, kind)
-
     def several(
         input: Tensor,
         s: tuple[int, ...] | None = None,
-        dim: tuple[int, ...] | None = None,
+        dim: tuple[int, ...] | None = (-2, -1) if end == "2" else None,
         norm: str | None = None,
     ) -> Tensor:
         return transformed(name, input, s, dim, norm, kind)
 
-    call = {"": one, "2": two, "n": several}[end]
+    call = several if end else one
     given, made, _, sentence = _KINDS[kind]
     length, over = ("n", "one axis") if not end else ("s", "two axes" if end == "2" else "several axes")
     known = {

@@ -24,17 +24,15 @@ def _rotated(call: Call, tall: int, side: int, symmetric: bool, own: dict[str, s
         call.temporary(name, (count, *shape))
     file = "linalg/rotate_symmetric" if symmetric else "linalg/rotate"
     holes = {"WORKGROUP": f"{width}u", **own} | ({"PAIRS": f"{pairs}u"} if symmetric else {})
-
-    def launch(first: int, last: int) -> Launch:
-        params: dict[str, int | float] = {"count": count, "side": side, "first": first, "last": last}
-        return Launch(file, count, params if symmetric else params | {"tall": tall}, holes)
-
+    sizes: dict[str, int | float] = {"count": count, "side": side}
     if symmetric:
         each = pairs // width + 2 * (pairs * side // width) + 4
     else:
+        sizes["tall"] = tall
         each = (pairs // width + 1) * (2 * tall + side + 1) + 1
     # Sweeps end the faster the fewer columns there are; behind the last rotation they only look.
     rounds = (2 * pairs - 1) * (6 + side.bit_length())
+    launch = Launch(file, count, sizes, holes)
     made = steps(launch, rounds, max(each, 3 * (tall * side // width) + width + 8))
     params: dict[str, int | float] = {"groups": count * side, "tall": tall, "side": side}
     of_sizes = {"WORKGROUP": f"{4 if is_direct() else 64}u", "SYMMETRIC": flag(symmetric)}

@@ -102,11 +102,8 @@ def _lu_launches(call: Call) -> list[Launch] | None:
     rows, columns = m.shape[-2:]
     width, count, least = lanes(rows * columns), prod(m.shape[:-2]), min(rows, columns)
     holes = {"WORKGROUP": f"{width}u", "PIVOT": flag(call["pivot"])}
-
-    def launch(first: int, last: int) -> Launch:
-        params = {"count": count, "rows": rows, "columns": columns, "steps": least}
-        return Launch("linalg/eliminate", count, params | {"first": first, "last": last}, holes)
-
+    params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
+    launch = Launch("linalg/eliminate", count, params, holes)
     return steps(launch, least, rows * columns // width + (rows + columns) // width + rows + 6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...errors import DTypeError, LinAlgError, ShapeError
@@ -78,17 +79,20 @@ def lanes(elements: int) -> int:
     return 4 if is_direct() else 64 if elements < 4096 else 256
 
 
-def steps(launch: Callable[[int, int], Launch], count: int, turns: int) -> list[Launch] | None:
+def steps(launch: Launch, count: int, turns: int) -> list[Launch] | None:
     """Dispatches that go through the steps of a decomposition, each as many as it may; None where a step is
     too long for one, so that the cpu device takes the matrix.
 
     Args:
-        launch: the dispatch of the steps from the first up to the last, which is not among them.
+        launch: the dispatch, without the parameters ``first`` and ``last``, the step that is not in it.
         count: of steps.
         turns: of the loops of an invocation, at most, in one step, and before the first.
     """
     per = (PIECE - turns) // turns
-    return [launch(k, min(k + per, count)) for k in range(0, max(count, 1), per)] if per > 0 else None
+    if per <= 0:
+        return None
+    parts = [{"first": k, "last": min(k + per, count)} for k in range(0, max(count, 1), per)]
+    return [replace(launch, params=launch.params | part, bind=dict(launch.bind)) for part in parts]
 
 
 def of_reals(launches: Callable) -> Callable:

@@ -50,12 +50,8 @@ def _qr_shapes(call: Call):
 def reflect(bind: dict[str, str], count: int, rows: int, columns: int) -> list[Launch] | None:
     """The dispatches that find the reflections of matrices, or None; see wgsl/linalg/reflect.wgsl."""
     least, width = min(rows, columns), lanes(columns * columns)
-
-    def launch(first: int, last: int) -> Launch:
-        params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
-        holes = {"WORKGROUP": f"{width}u"}
-        return Launch("linalg/reflect", count, params | {"first": first, "last": last}, holes, bind)
-
+    params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
+    launch = Launch("linalg/reflect", count, params, {"WORKGROUP": f"{width}u"}, bind)
     each = rows // width + 2 * rows + 2 * rows * (columns // width + 1) + columns * rows // width + 5
     return steps(launch, least, each)
 
@@ -64,21 +60,16 @@ def unreflect(
     bind: dict[str, str], count: int, rows: int, columns: int, wide: int, tall: int, holes: dict[str, str]
 ) -> list[Launch] | None:
     """The dispatches that multiply reflections, or None; see wgsl/linalg/unreflect.wgsl."""
-    least = min(rows, columns)
-
-    def launch(first: int, last: int) -> Launch:
-        params: dict[str, int | float] = {
-            "count": count,
-            "rows": rows,
-            "columns": columns,
-            "steps": least,
-            "wide": wide,
-            "tall": tall,
-        }
-        grid = -(-count * max(wide, columns) // 64)
-        return Launch("linalg/unreflect", grid, params | {"first": first, "last": last}, holes, bind)
-
-    return steps(launch, least, 2 * rows + 1)
+    params: dict[str, int | float] = {
+        "count": count,
+        "rows": rows,
+        "columns": columns,
+        "steps": min(rows, columns),
+        "wide": wide,
+        "tall": tall,
+    }
+    launch = Launch("linalg/unreflect", -(-count * max(wide, columns) // 64), params, holes, bind)
+    return steps(launch, min(rows, columns), 2 * rows + 1)
 
 
 def _qr_launches(call: Call) -> list[Launch] | None:

@@ -71,11 +71,8 @@ def _substitute_launches(call: Call) -> list[Launch] | None:
         "WORKGROUP": f"{width}u", "TILE": f"{tile}u", "UPPER": flag(call["upper"]),
         "UNIT": flag(call["unitriangular"]),
     }  # fmt: skip
-
-    def launch(first: int, last: int) -> Launch:
-        params = {"groups": groups, "tiles": tiles, "rows": rows, "columns": columns}
-        return Launch("linalg/substitute", groups, params | {"first": first, "last": last}, holes)
-
+    params: dict[str, int | float] = {"groups": groups, "tiles": tiles, "rows": rows, "columns": columns}
+    launch = Launch("linalg/substitute", groups, params, holes)
     return steps(launch, rows, rows * tile // width + tile // width + 4)
 
 
@@ -147,13 +144,8 @@ def _cholesky_grad(g, L):
 def _cholesky_launches(call: Call) -> list[Launch] | None:
     m = call["A"]
     rows, width = m.shape[-1], lanes(m.shape[-1] ** 2)
-    holes = {"WORKGROUP": f"{width}u"}
-
-    def launch(first: int, last: int) -> Launch:
-        count = prod(m.shape[:-2])
-        params = {"count": count, "rows": rows, "first": first, "last": last}
-        return Launch("linalg/cholesky", count, params, holes)
-
+    count = prod(m.shape[:-2])
+    launch = Launch("linalg/cholesky", count, {"count": count, "rows": rows}, {"WORKGROUP": f"{width}u"})
     return steps(launch, rows, rows * rows // width + rows // width + 4)
 
 

@@ -70,14 +70,8 @@ def _launch(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool)
         batch, info = int(first.values["batch"]), stream().open().info
         lanes = choose_lanes(batch, sum(rows), units, _format(first), info)
         source, per = lanes.fill(source), lanes.rows
-    params = {name: first.values[name] for name in fixed}
-    if paired:
-        params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
-        grid = -(-rows[0] // (per // 2))
-    else:
-        for k in range(3):
-            params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
-        grid = sum(-(-n // per) for n in rows)
+    params = {name: first.values[name] for name in fixed} | _weights(products, paired)
+    grid = -(-rows[0] // (per // 2)) if paired else sum(-(-n // per) for n in rows)
     padded = flag(first.values["columns"] != 32 * units)
     return Launch(source.fill({"PADDED": padded}), grid, params)
 
@@ -88,15 +82,11 @@ def _tiled(products: Sequence[RegisteredLaunch], rows: list[int], paired: bool) 
     batch, columns, units = (int(first.values[name]) for name in ("batch", "columns", "units"))
     # A pair is one product in whose tile the rows of both weights alternate.
     tile = choose(batch, (sum(rows),) if paired else tuple(rows), units, stream().open().info)
-    params: dict = {"batch": batch, "columns": columns, "units": units}
+    params = {"batch": batch, "columns": columns, "units": units} | _weights(products, paired)
+    grid = tile.groups(batch, *rows)
     if paired:
-        params |= {name: first.values[name] for name in ("rows", "plane_1", "plane_2", "plane_3")}
         params["tiles_n"] = -(-2 * rows[0] // tile.columns)
         grid = -(-batch // tile.rows) * params["tiles_n"]
-    else:
-        for k in range(3):
-            params[f"planes_{k}"] = _planes(products[k]) if k < len(products) else (0, 0, 0, 0)
-        grid = tile.groups(batch, *rows)
     in_fours = columns % 4 == 0
     holes = tile.holes(32 * units) | {"X_FOUR": flag(in_fours)}
     source = format_source(first.source.header.joint[paired], _format(first)).fill(holes)
@@ -155,9 +145,13 @@ def _has_bias(product: RegisteredLaunch) -> bool:
     return _dtype(product, "bias") is not None
 
 
-def _planes(product: RegisteredLaunch) -> tuple[int, int, int, int]:
-    values = product.values
-    return values["rows"], values["plane_1"], values["plane_2"], values["plane_3"]
+def _weights(products: Sequence[RegisteredLaunch], paired: bool) -> dict:
+    """The parameters that say where the planes of each weight lie; both of a pair lie alike."""
+    names = ("rows", "plane_1", "plane_2", "plane_3")
+    each = [tuple(p.values[name] for name in names) for p in products]
+    if paired:
+        return dict(zip(names, each[0], strict=True))
+    return {f"planes_{k}": each[k] if k < len(each) else (0, 0, 0, 0) for k in range(3)}
 
 
 def _alone(product: RegisteredLaunch, norm: RegisteredLaunch) -> Joint | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import boolean, wrong
+from ...op.declaration import docstring
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -111,34 +113,25 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[tensor(places, device=input.device)]
 
 
-def _triangle_indices(name: str, row: int, col: int, offset: int, dtype, device, places) -> Tensor:
-    row, col = index(row, f"{name}: row"), index(col, f"{name}: col")
-    if row < 0 or col < 0:
-        raise ShapeError(f"{name}: row {row} and col {col} must not be negative.")
-    found = places(row, index(offset, f"{name}: offset"), col)
-    return tensor(np.stack(found), dtype=dtype, device=device)
+def _triangle_indices(name: str, places: Callable, which: str, part: str) -> Callable[..., Tensor]:
+    """Declare the places of a triangle."""
+
+    def call(row: int, col: int, offset: int = 0, *, dtype: DType = dt.int64, device=None) -> Tensor:
+        rows, columns = index(row, f"{name}: row"), index(col, f"{name}: col")
+        if rows < 0 or columns < 0:
+            raise ShapeError(f"{name}: row {rows} and col {columns} must not be negative.")
+        found = places(rows, index(offset, f"{name}: offset"), columns)
+        return tensor(np.stack(found), dtype=dtype, device=device)
+
+    known = {"row, col": "size of the matrix.", "offset": f"the diagonal {part} elements count."}
+    sentence = f"Rows and columns of the {which} triangle of a matrix, as two rows, by rows."
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = docstring(sentence, {"Args": known})
+    return function()(call)
 
 
-@function()
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dt.int64, device=None) -> Tensor:
-    """Rows and columns of the lower triangle of a matrix, as two rows, by rows.
-
-    Args:
-        row, col: size of the matrix.
-        offset: the diagonal up to which elements count.
-    """
-    return _triangle_indices("tril_indices", row, col, offset, dtype, device, np.tril_indices)
-
-
-@function()
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = dt.int64, device=None) -> Tensor:
-    """Rows and columns of the upper triangle of a matrix, as two rows, by rows.
-
-    Args:
-        row, col: size of the matrix.
-        offset: the diagonal from which on elements count.
-    """
-    return _triangle_indices("triu_indices", row, col, offset, dtype, device, np.triu_indices)
+tril_indices = _triangle_indices("tril_indices", np.tril_indices, "lower", "up to which")
+triu_indices = _triangle_indices("triu_indices", np.triu_indices, "upper", "from which on")
 
 
 @function()
