@@ -847,8 +847,10 @@ class Tensor(Portable):
         """Axes in another order, sharing storage."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
-    def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
-        """What `polygamma` computes."""
+    def polygamma(self, n: _int) -> Tensor:
+        """`polygamma` of order n."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """In-place form of `polygamma`: writes the result into this tensor and returns it."""
     def positive(self) -> Tensor:
         """The tensor itself."""
     def pow(self, exponent: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1307,8 +1309,6 @@ class Tensor(Portable):
         """The number next to ``input`` toward ``other``."""
     def not_equal_(self, other: Tensor | _float) -> Tensor:
         """``input != other``."""
-    def polygamma_(self, n: _int) -> Tensor:
-        """What `polygamma` computes."""
     def pow_(self, exponent: Tensor | _float) -> Tensor:
         """Power: ``out = input ** exponent``."""
     def rad2deg_(self) -> Tensor:

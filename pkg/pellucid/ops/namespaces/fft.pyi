@@ -28,7 +28,7 @@ def fft(
 def fft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
@@ -75,7 +75,7 @@ def hfft(
 def hfft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
@@ -105,7 +105,7 @@ def ifft(
 def ifft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
@@ -138,7 +138,7 @@ def ihfft(
 def ihfft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
@@ -168,7 +168,7 @@ def irfft(
 def irfft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
@@ -198,7 +198,7 @@ def rfft(
 def rfft2(
     input: Tensor,
     s: Sequence[_int] | None = None,
-    dim: Sequence[_int] = (-2, -1),
+    dim: Sequence[_int] | None = (-2, -1),
     norm: str | None = None,
     *,
     out: Tensor | None = None,
