@@ -121,6 +121,10 @@ digamma = unary(
 )  # fmt: skip
 
 
+def _order_grad(g, n, input) -> Tensor:
+    return g * polygamma(n + 1, input)
+
+
 def _order_types(call):
     if not 0 <= call["n"] <= 170:  # past that its factorial is infinite
         raise RangeError(f"n must be 0 to 170, but is {call['n']}.")
@@ -132,7 +136,7 @@ def _order_types(call):
     shape=as_input,
     kernel=elementwise(lambda call: f"polygamma_of({float(call['n'])}, input)", i32=False),
     reference=_polygamma,
-    grad={"input": lambda g, n, input: g * polygamma(n + 1, input)},
+    grad={"input": _order_grad},
 )
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The derivative of `digamma` of order n.

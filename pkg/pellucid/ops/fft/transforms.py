@@ -4,6 +4,7 @@ axes; frequencies, and the shift of the zero frequency to the middle."""
 from __future__ import annotations
 
 from math import inf, prod, sqrt
+from typing import Any
 
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import integer_or_integers, number, wrong
@@ -116,7 +117,7 @@ def _several(value, name: str) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _declare(kind: str, end: str):
+def _declare(kind: str, end: str) -> Any:
     """Declare the form over one axis, two or several (``end`` is "", "2" or "n")."""
     name = kind + end
 
@@ -132,7 +133,7 @@ def _declare(kind: str, end: str):
     ) -> Tensor:
         return transformed(name, input, s, dim, norm, kind)
 
-    call = several if end else one
+    call: Any = several if end else one
     given, made, _, sentence = _KINDS[kind]
     length, over = ("n", "one axis") if not end else ("s", "two axes" if end == "2" else "several axes")
     known = {
