@@ -38,7 +38,7 @@ def test_a_row_is_an_op():
 
 
 def test_an_op_lies_where_its_row_is():
-    for name in ("sin", "tanh", "maximum", "lt", "isnan"):
+    for name in ("sin", "tanh", "mul", "lt", "isnan"):
         code = inspect.unwrap(getattr(pellucid, name)).__code__
         row = Path(code.co_filename).read_text(encoding="utf-8").splitlines()[code.co_firstlineno - 1]
         assert row.startswith((f"{name} = ", "    return compare(")), name

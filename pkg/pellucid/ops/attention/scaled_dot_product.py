@@ -12,6 +12,7 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
+from ...op.arguments import boolean, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch, flag
@@ -272,13 +273,14 @@ def _prepared(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_
     """Leading axes expanded; and weights in memory, where some of them are dropped or the rows are long."""
     leads = {query.shape[:-2], key.shape[:-2], value.shape[:-2]}
     rest = attn_mask, dropout_p, is_causal, scale, enable_gqa
-    if len(leads) > 1 and not enable_gqa:
+    if len(leads) > 1 and not boolean(enable_gqa, "enable_gqa"):
         with suppress(ShapeError):  # the op says what is wrong with them
             lead = reduce(broadcast_shapes, leads)
             wide = [t.expand(*lead, *t.shape[-2:]) for t in (query, key, value)]
             return scaled_dot_product_attention(*wide, *rest)
     m = key._meta
-    if dropout_p != 0 or (m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)):
+    is_long = m.numel > _LONG and m.rank > 1 and m.shape[-2] > _LONG and _is_too_long(query)
+    if number(dropout_p, "dropout_p") != 0 or is_long:
         scaled_dot_product_attention.op.inferred((query, key, value, *rest))
         return by_definition(query, key, value, *rest)
 

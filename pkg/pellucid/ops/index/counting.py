@@ -41,8 +41,8 @@ def _from_the_right(name: str, right: bool, side: str | None) -> bool:
 
 def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
     """The search in sorted rows, for values of their dtype."""
-    behind = _from_the_right("searchsorted", right, side)
-    if out_int32:
+    behind = _from_the_right("searchsorted", boolean(right, "right"), side)
+    if boolean(out_int32, "out_int32"):
         return searchsorted(rows, input, right=behind, sorter=sorter).to(dt.int32)
     if sorter is not None:
         if sorter._meta.shape != rows._meta.shape or sorter._meta.dtype is not dt.int64:

@@ -80,7 +80,8 @@ def _prepared(A, B, upper, left, unitriangular) -> Tensor | None:
     """The system with A to the left of X, of one batch."""
     matrices(A, "A")
     matrices(B, "B")
-    if not left:
+    if not boolean(left, "left"):
+        upper = boolean(upper, "upper")
         return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
     if A.shape[:-2] != B.shape[:-2]:
         return solve_triangular(*one_batch(A, B), upper=upper, unitriangular=unitriangular)
