@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import boolean, number
+from ...op.arguments import boolean, number, text
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import physical
@@ -34,7 +34,7 @@ _LOCAL = 2048
 
 
 def _from_the_right(name: str, right: bool, side: str | None) -> bool:
-    if side not in (None, "left", "right") or (right and side == "left"):
+    if side is not None and (text(side, "side") not in ("left", "right") or (right and side == "left")):
         raise ArgumentError(f"{name}: side is 'left' or 'right', and 'right' with right=True, not {side!r}.")
     return right or side == "right"
 
