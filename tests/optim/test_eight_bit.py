@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import pellucid as torch
+from pellucid.device.stream import stream
 from pellucid.nn import functional as F
-from pellucid.optim.eight_bit import BlockState, dynamic_map
+from pellucid.optim.eight_bit import dequantize_blockwise, dynamic_map, quantize_blockwise
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -28,16 +29,19 @@ def test_the_dynamic_map(signed):
 def test_a_block_keeps_numbers_over_seven_decades(device):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal((30, 40)) * 10.0 ** rng.integers(-6, 1, (30, 40))).astype(np.float32)
-    state = BlockState(True, 256, torch.tensor(x, device=device))
-    state.write(torch.tensor(x, device=device))
-    found = state.read((30, 40)).numpy()
+    grid = dynamic_map(True)
+    values, bounds = (
+        torch.tensor(grid, device=device),
+        torch.tensor((grid[:-1] + grid[1:]) / 2, device=device),
+    )
+    codes, sizes = quantize_blockwise(torch.tensor(x, device=device), bounds, 256)
+    found = dequantize_blockwise(codes, sizes, values, (30, 40)).numpy()
     scale = np.abs(np.pad(x.reshape(-1), (0, -x.size % 256)).reshape(-1, 256)).max(1)
     size = np.repeat(scale, 256)[: x.size].reshape(x.shape)
     # The nearest number of the map.
-    grid = dynamic_map(True)
     exact = grid[np.abs(x[..., None] / size[..., None] - grid).argmin(-1)] * size
     np.testing.assert_allclose(found, exact, rtol=1e-3, atol=1e-7)
-    assert state.nbytes == 5 * 256 + 5 * 4
+    assert (codes.dtype, codes.shape, sizes.shape) == (torch.uint8, (5, 256), (5, 1))
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
@@ -72,6 +76,46 @@ def test_small_parameters_keep_adams_bits():
             optimizer.step()
         ends.append(w.detach().numpy())
     np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
+
+
+def trained(steps, saved=None, compiled=True):
+    """A network after some steps on the GPU: its losses, the optimizer, and submits of the last step."""
+    torch.manual_seed(0)
+    x, y = torch.randn(32, 16), torch.randint(0, 4, (32,))
+    model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.Tanh(), torch.nn.Linear(64, 4))
+    optimizer = torch.optim.AdamW8bit(model.parameters(), lr=0.01, min_8bit_size=100, block_size=64)
+    if saved is not None:
+        optimizer.load_state_dict(saved[0])
+        model.load_state_dict(saved[1])
+
+    def step():
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    take, losses, submits = torch.compile(step) if compiled else step, [], 0
+    for _ in range(steps):
+        before = stream().open().stats()["submits"]
+        losses.append(take())
+        submits = stream().open().stats()["submits"] - before
+    return [loss.item() for loss in losses], optimizer, model, submits
+
+
+def test_a_captured_step_is_one_submission_with_the_same_bits():
+    eager, captured = trained(8, compiled=False), trained(8)
+    assert captured[0] == eager[0]
+    assert captured[3] == 1
+
+
+def test_a_state_that_was_saved_goes_on_in_the_same_bits(tmp_path):
+    whole = trained(8)[0]
+    _, optimizer, model, _ = trained(4)
+    torch.save([optimizer.state_dict(), model.state_dict()], tmp_path / "state.pt")
+    saved = torch.load(tmp_path / "state.pt")
+    assert saved[0]["state"][0]["state1"].dtype is torch.uint8
+    assert trained(4, saved)[0] == whole[4:]
 
 
 def test_what_is_refused():

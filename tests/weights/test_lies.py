@@ -44,7 +44,7 @@ def test_what_is_read_is_right_or_refused(name):
 
 
 def test_a_page_reads_the_same_or_refuses(tmp_path):
-    for name in ("fetch.js", "body.js", "copies.js", "halt.js"):
+    for name in ("fetch.js", "body.js", "copies.js", "files.js", "halt.js"):
         (tmp_path / name).write_text(resources.read_text(f"web/runtime/{name}"))
     (tmp_path / "package.json").write_text('{"type": "module"}')
     runner = shutil.copy(Path(__file__).with_name("fetch_runner.mjs"), tmp_path)

@@ -9,6 +9,8 @@
 //   for await (const bytes of copy.chunks(start, stop)) ...
 //   await list(), await remove(url)
 
+import { plain } from "./files.js";
+
 const FOLDER = "pellucid-copies";
 const PIECE = 1 << 22; // bytes that one digest is of
 const writings = new Map(); // by url: several handles of one file write one copy
@@ -18,7 +20,7 @@ const digest = async (bytes) => hex(await crypto.subtle.digest("SHA-256", bytes)
 
 async function folder() {
   const root = await navigator.storage.getDirectory();
-  return root.getDirectoryHandle(FOLDER, { create: true });
+  return plain(root.getDirectoryHandle(FOLDER, { create: true }));
 }
 
 async function nameOf(url) {

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from math import sqrt
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
 
 from ..errors import RangeError
 from ..ops.index.counting import searchsorted
+from ..ops.shape.creation import zeros_like
+from ..ops.shape.padding import pad
 from ..tensors import dtypes as dt
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
-from .optimizer import Optimizer
+from .optimizer import Optimizer, kept
 from .settings import given
 
 
@@ -37,46 +39,36 @@ def dynamic_map(signed: bool) -> np.ndarray:
     return np.sort(np.array(values, np.float32))
 
 
-class BlockState:
-    """A tensor as codes of one byte, with the largest size of each block.
+def quantize_blockwise(x: Tensor, bounds: Tensor, block_size: int) -> tuple[Tensor, Tensor]:
+    """Numbers as codes of one byte, with the largest size of each block.
 
     Args:
-        signed: whether numbers may be below 0.
-        block_size: numbers of a block.
-        like: a Tensor of the shape.
+        x: of any shape.
+        bounds: (255,), between the numbers of a dynamic map.
+        block_size: numbers with one scale.
+
+    Returns:
+        Codes uint8 (blocks, block_size), the last block filled with those of 0, and scales (blocks, 1).
 
     Source: Dettmers et al. 2022, "8-bit optimizers via block-wise quantization", section 2.1
     """
+    flat = pad(x.reshape(-1), (0, -x.numel() % block_size))
+    blocks = flat.reshape(-1, block_size)
+    scale = blocks.abs().amax(1, keepdim=True)
+    codes = searchsorted(bounds, blocks / scale.clamp(min=1e-38), out_int32=True)
+    return codes.to(dt.uint8), scale
 
-    def __init__(self, signed: bool, block_size: int, like: Tensor):
-        values = dynamic_map(signed)
-        self.block_size, self.count = block_size, like.numel()
-        self.values = tensor(values, device=like.device)
-        self.bounds = tensor((values[:-1] + values[1:]) / 2, device=like.device)
-        self.write(like.detach() * 0)
 
-    def write(self, x: Tensor) -> None:
-        """Keep the nearest code of each number over its block's largest size."""
-        flat = x.reshape(-1)
-        short = -self.count % self.block_size
-        if short:
-            whole = flat.new_zeros(self.count + short)
-            whole[: self.count] = flat
-            flat = whole
-        blocks = flat.reshape(-1, self.block_size)
-        self.scale = blocks.abs().amax(1, keepdim=True)
-        shares = blocks / self.scale.clamp(min=1e-38)
-        self.codes = searchsorted(self.bounds, shares, out_int32=True).to(dt.uint8)
+def dequantize_blockwise(codes: Tensor, scale: Tensor, values: Tensor, shape: Any) -> Tensor:
+    """The numbers that codes of `quantize_blockwise` stand for.
 
-    def read(self, shape: Any) -> Tensor:
-        """The numbers that the codes stand for."""
-        found = self.values[self.codes.to(dt.int32)] * self.scale
-        return found.reshape(-1)[: self.count].reshape(shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of codes and scales."""
-        return self.codes.numel() + 4 * self.scale.numel()
+    Args:
+        codes, scale: what it returned.
+        values: (256,), the dynamic map.
+        shape: of the numbers.
+    """
+    found = values[codes.to(dt.int32)] * scale
+    return found.reshape(-1)[: prod(shape)].reshape(shape)
 
 
 class Adam8bit(Optimizer):
@@ -109,6 +101,7 @@ class Adam8bit(Optimizer):
         (0.9, 8320)
     """
 
+    _counted = ("step",)
     _decoupled = False
 
     def __init__(
@@ -128,38 +121,80 @@ class Adam8bit(Optimizer):
                 f"{min_8bit_size!r} at least 0."
             )
         super().__init__(params, given(locals()))
+        self._maps: dict[Any, tuple[Tensor, Tensor]] = {}
+
+    def _kernel(self, group: dict[str, Any]) -> Any:
+        return group["eps"], group["block_size"], bool(group["weight_decay"])
+
+    def _numbers(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        state["step"] = step = state["step"] + 1.0
+        (beta1, beta2), lr = map(float, group["betas"]), float(group["lr"])
+        decay = float(group["weight_decay"])
+        shrink, joined = (1 - lr * decay, 0.0) if self._decoupled else (1.0, decay)
+        return (
+            beta1,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            shrink,
+            joined,
+            sqrt(1 - beta2**step),
+            lr / (1 - beta1**step),
+        )
+
+    def _map(self, signed: bool, like: Tensor) -> tuple[Tensor, Tensor]:
+        """The dynamic map on a device, and the bounds between its numbers."""
+        key = like.device, signed
+        if key not in self._maps:
+            values = dynamic_map(signed)
+            bounds = (values[:-1] + values[1:]) / 2
+            self._maps[key] = tensor(values, device=like.device), tensor(bounds, device=like.device)
+        return self._maps[key]
+
+    def _begin(self, value: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The first state of a parameter, with the names of bitsandbytes."""
+        state: dict[str, Any] = {"step": 0.0}
+        for k, signed in enumerate((True, False), 1):
+            nothing = zeros_like(value)
+            if value.numel() < group["min_8bit_size"]:
+                state[f"state{k}"] = kept(nothing)
+                continue
+            codes, scale = quantize_blockwise(nothing, self._map(signed, value)[1], group["block_size"])
+            state[f"state{k}"], state[f"absmax{k}"] = kept(codes), kept(scale)
+        return state
 
     def _update(self, p: Tensor, group: dict[str, Any]) -> None:
-        state, g = self.state[p], p.grad
-        assert g is not None
-        beta1, beta2 = map(float, group["betas"])
+        value, g = self._operands(p)
+        state = self.state[p]
         if not state:
-            state["step"] = 0
-            is_small = p.numel() < group["min_8bit_size"]
-            for name, signed in (("exp_avg", True), ("exp_avg_sq", False)):
-                state[name] = p.detach() * 0 if is_small else BlockState(signed, group["block_size"], p)
-        state["step"] += 1
+            state.update(self._begin(value, group))
+        keep1, take1, keep2, take2, shrink, decay, root, rate = self._numbers_of(p, group, state)
         if group["weight_decay"] and not self._decoupled:
-            g = g + p * group["weight_decay"]
+            g = g + value * decay
         moments = []
-        for name, keep, part in (("exp_avg", beta1, g), ("exp_avg_sq", beta2, g * g)):
-            old = state[name]
-            new = (old.read(p.shape) if isinstance(old, BlockState) else old) * keep + part * (1 - keep)
-            if isinstance(old, BlockState):
-                old.write(new)
-            else:
-                state[name] = new
+        parts = ((1, True, g, keep1, take1), (2, False, g * g, keep2, take2))
+        for k, signed, part, keep, take in parts:
+            codes, scale = state[f"state{k}"], state.get(f"absmax{k}")
+            if scale is None:
+                codes.mul_(keep).add_(part * take)
+                moments.append(codes)
+                continue
+            values, bounds = self._map(signed, value)
+            new = dequantize_blockwise(codes, scale, values, value.shape) * keep + part * take
+            for old, changed in zip(
+                (codes, scale), quantize_blockwise(new, bounds, codes.shape[1]), strict=True
+            ):
+                old.copy_(changed)
             moments.append(new)
-        root = sqrt(1 - beta2 ** state["step"])
-        rate = group["lr"] / (1 - beta1 ** state["step"])
         if group["weight_decay"] and self._decoupled:
-            p.mul_(1 - group["lr"] * group["weight_decay"])
-        p.sub_(moments[0] / (moments[1].sqrt() / root + group["eps"]) * rate)
+            value.mul_(shrink)
+        value.sub_(moments[0] / (moments[1].sqrt() / root + group["eps"]) * rate)
+        self._write_back(p, value)
 
     def state_bytes(self) -> int:
         """How many bytes the moments of all parameters take."""
-        kept = [s[k] for s in self.state.values() for k in ("exp_avg", "exp_avg_sq")]
-        return sum(s.nbytes if isinstance(s, BlockState) else 4 * s.numel() for s in kept)
+        kept_here = [t for state in self.state.values() for t in state.values() if isinstance(t, Tensor)]
+        return sum(t.numel() * t.element_size() for t in kept_here)
 
 
 class AdamW8bit(Adam8bit):

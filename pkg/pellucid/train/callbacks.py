@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import ArgumentError, RangeError
@@ -64,6 +64,13 @@ class TrainerCallback:
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """After an entry of the history; ``logs`` is the entry."""
 
+    def tensors(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Mapping[str, Any]:
+        """After a step: the tensors whose values it wants to see, by name."""
+        return {}
+
+    def on_tensors(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The arrays of what `tensors` gave, in ``values``."""
+
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of it: attributes by name. A resumed run sets them."""
         return {}
@@ -106,24 +113,27 @@ class CallbackHandler:
 
     def tell(self, event: str, **more: Any) -> None:
         """Call an event of all callbacks."""
-        t = self.trainer
         for callback in list(self.callbacks):
-            listen = getattr(callback, event, None)
-            if listen is None:
-                continue
-            changed = listen(
-                t.args,
-                t.state,
-                t.control,
-                model=t.model,
-                optimizer=t.optimizer,
-                lr_scheduler=t.lr_scheduler,
-                processing_class=t.processing_class,
-                trainer=t,
-                **more,
-            )
+            changed = self.ask(callback, event, **more)
             if changed is not None:
-                t.control = changed
+                self.trainer.control = changed
+
+    def ask(self, callback: Any, event: str, **more: Any) -> Any:
+        """What a callback answers to an event; None where it does not listen."""
+        t, listen = self.trainer, getattr(callback, event, None)
+        if listen is None:
+            return None
+        return listen(
+            t.args,
+            t.state,
+            t.control,
+            model=t.model,
+            optimizer=t.optimizer,
+            lr_scheduler=t.lr_scheduler,
+            processing_class=t.processing_class,
+            trainer=t,
+            **more,
+        )
 
     def states(self) -> dict[str, Any]:
         """What callbacks keep in a checkpoint."""

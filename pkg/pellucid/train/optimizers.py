@@ -8,7 +8,7 @@ from typing import Any
 
 from ..nn import LayerNorm
 from ..nn.modules.module import Module
-from ..optim import SGD, Adafactor, Adagrad, Adam, AdamW, Muon, RMSprop
+from ..optim import SGD, Adafactor, Adagrad, Adam, AdamW, AdamW8bit, Muon, RMSprop
 from ..optim.optimizer import Optimizer
 
 # Of each optimizer the class, and what of TrainingArguments it takes besides rate and decay.
@@ -17,6 +17,8 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Optimizer], dict[str, Callable[[Any], 
     "adamw": (AdamW, _ADAM),
     "adamw_torch": (AdamW, _ADAM),
     "adamw_torch_fused": (AdamW, _ADAM),
+    "adamw_8bit": (AdamW8bit, _ADAM),
+    "adamw_bnb_8bit": (AdamW8bit, _ADAM),
     "adam": (Adam, _ADAM),
     "sgd": (SGD, {}),
     "adagrad": (Adagrad, {}),

@@ -19,13 +19,26 @@ def report(entry: Mapping[str, Any]) -> None:
     Args:
         entry: numbers by name, with "step".
     """
+    _send("training", {k: v for k, v in entry.items() if isinstance(v, (int, float))})
+
+
+def report_histograms(entry: Mapping[str, Any]) -> None:
+    """Send an entry of `WeightHistograms` to the page, as the event "histograms"; elsewhere it does nothing.
+
+    Args:
+        entry: "step", and "histograms" by name.
+    """
+    _send("histograms", dict(entry))
+
+
+def _send(event: str, value: dict[str, Any]) -> None:
     page = sys.modules.get("pellucid_page")
     if page is None and sys.platform == "emscripten":
         import importlib
 
         page = importlib.import_module("pellucid_page")
     if page is not None:
-        page.send("training", {k: v for k, v in entry.items() if isinstance(v, (int, float))})
+        page.send(event, value)
 
 
 def curves(
@@ -57,6 +70,43 @@ def curves(
     return "\n".join(pictures)
 
 
+def histograms(history: Iterable[Mapping[str, Any]], name: str) -> str:
+    """How the numbers of a parameter lie, over the steps, as an SVG picture: dark where there are many.
+
+    Args:
+        history: ``history`` of a `WeightHistograms`.
+        name: of the parameter.
+
+    Returns:
+        The text of the picture; empty where there is no such parameter.
+
+    Example:
+        >>> from pellucid.train.plots import histograms
+        >>> first = {"low": -1.0, "high": 1.0, "counts": [1, 0, 3]}
+        >>> histograms([{"step": 1, "histograms": {"weight": first}}], "weight").count("<rect")
+        2
+    """
+    found = [(e["step"], e["histograms"][name]) for e in history if name in e["histograms"]]
+    if not found:
+        return ""
+    low, high = min(h["low"] for _, h in found), max(h["high"] for _, h in found)
+    up = (_HEIGHT - 3 * _EDGE) / ((high - low) or 1)
+    wide = (_WIDTH - _LEFT - _EDGE) / len(found)
+    boxes = []
+    for k, (_, h) in enumerate(found):
+        width, most = (h["high"] - h["low"]) / len(h["counts"]), max(h["counts"])
+        for j, count in enumerate(h["counts"]):
+            if count:
+                top = _HEIGHT - 1.5 * _EDGE - (h["low"] + (j + 1) * width - low) * up
+                boxes.append(
+                    f'<rect x="{_LEFT + k * wide:.1f}" y="{top:.1f}" width="{wide:.1f}" '
+                    f'height="{max(width * up, 1):.1f}" opacity="{count / most:.2f}"/>'
+                )
+    return _framed(
+        name, low, high, found[0][0], found[-1][0], f'<g fill="{_COLOURS[0]}">{"".join(boxes)}</g>'
+    )
+
+
 def _curve(name: str, points: list[tuple[int, float]], colour: str) -> str:
     steps, values = [p[0] for p in points], [p[1] for p in points]
     low, high, first, last = min(values), max(values), min(steps), max(steps)
@@ -65,6 +115,12 @@ def _curve(name: str, points: list[tuple[int, float]], colour: str) -> str:
     line = " ".join(
         f"{_LEFT + (s - first) * across:.1f},{_HEIGHT - 1.5 * _EDGE - (v - low) * up:.1f}" for s, v in points
     )
+    drawn = f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+    return _framed(name, low, high, first, last, drawn)
+
+
+def _framed(name: str, low: float, high: float, first: int, last: int, drawn: str) -> str:
+    """A picture with its name, the ends of its values and of its steps."""
     texts = [
         (_LEFT, _EDGE, "start", name),
         (_LEFT - 4, 2 * _EDGE, "end", f"{high:.4g}"),
@@ -79,9 +135,8 @@ def _curve(name: str, points: list[tuple[int, float]], colour: str) -> str:
     )
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" aria-label="{escape(name)}" '
-        f'font-family="sans-serif">{labels}<polyline points="{line}" fill="none" stroke="{colour}" '
-        'stroke-width="1.5"/></svg>'
+        f'font-family="sans-serif">{labels}{drawn}</svg>'
     )
 
 
-__all__ = ["curves", "report"]
+__all__ = ["curves", "histograms", "report", "report_histograms"]

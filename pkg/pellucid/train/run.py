@@ -11,6 +11,8 @@ from math import ceil, isfinite
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from ..errors import ArgumentError, RangeError, SourceError
 from ..ops.random.generator import default_generator
 from ..ops.shape.joining import stack
@@ -194,6 +196,7 @@ class TrainingRun:
             yield from self._arrive()
         t.callback_handler.tell("on_step_end")
         yield from self._flow()
+        yield from self._show()
 
     def _arrive(self) -> Steps:
         """Wait for the oldest report that is on its way."""
@@ -247,6 +250,17 @@ class TrainingRun:
         if c.should_save:
             c.should_save = False
             yield from self._save()
+
+    def _show(self) -> Steps:
+        """Read the tensors that callbacks ask for, and hand them over."""
+        handler = self.trainer.callback_handler
+        for callback in list(handler.callbacks):
+            values = {}
+            for name, asked in (handler.ask(callback, "tensors") or {}).items():
+                # A copy: on cpu the array would be the parameter itself.
+                values[name] = np.array((yield (asked.detach(), "numpy", (), {})))
+            if values:
+                handler.ask(callback, "on_tensors", values=values)
 
     def _note_best(self, metrics: dict[str, float]) -> None:
         a, s = self.args, self.trainer.state
