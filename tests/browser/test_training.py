@@ -86,7 +86,7 @@ def test_a_lost_device_costs_no_finished_checkpoint(ran):
 def test_a_tab_that_is_frozen_goes_on_where_it_was(ran):
     whole = ran("trained('d', steps=60, save_strategy='no')")
     page, control = ran.page, ran.page.context.new_cdp_session(ran.page)
-    page.evaluate("window.heard.events.length = 0; window.ended = python.run(`await runs.long('e', 60)`)")
+    page.evaluate("window.heard.events.length = 0; window.ended = python.run(`await runs.long('e', 60)`); 0")
     page.wait_for_function("heard.events.some(([name]) => name === 'training')")
     control.send("Page.setWebLifecycleState", {"state": "frozen"})
     page.wait_for_timeout(500)
@@ -102,7 +102,9 @@ def test_nan_is_named_and_ctrl_c_ends_after_a_step(ran):
     assert bad["finite"]
 
     page = ran.page
-    page.evaluate("window.heard.events.length = 0; window.ended = python.run(`await runs.interrupted('g')`)")
+    page.evaluate(
+        "window.heard.events.length = 0; window.ended = python.run(`await runs.interrupted('g')`); 0"
+    )
     page.wait_for_function("heard.events.some(([name]) => name === 'running')")
     page.wait_for_timeout(1500)
     page.evaluate("python.interrupt()")
