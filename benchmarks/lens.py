@@ -12,8 +12,8 @@ Settings after --: --file NAME | --qwen3, --prompt IDS --new IDS --rounds N
 They take turns, and every ratio is one of the same round: the machine's clock and load are those of that
 moment. Of a round the median step counts, the first ones left out. Then a heat map of `activation_patching`,
 12 positions by all layers, read: the first one, and the median of as many more as there are rounds.
-A software adapter, which would need an hour, draws none. With --qwen3 the model has the shape of Qwen3-0.6B,
-and random weights. The last line is JSON.
+A software adapter draws none: one takes more than ten minutes. With --qwen3 the model has the shape of
+Qwen3-0.6B, and random weights. The last line is JSON.
 """
 
 import argparse
