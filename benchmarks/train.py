@@ -107,7 +107,12 @@ def lora(file: str, steps: int) -> dict:
     )
     trainer = Trainer(model, args, train_dataset=data, processing_class=tokenizer)
     begun, stamps = time.perf_counter(), []
-    trainer.add_callback(type("Stamps", (), {"on_log": lambda *_, **__: stamps.append(time.perf_counter())}))
+
+    def note(*_, logs, **__):
+        if "loss" in logs:
+            stamps.append(time.perf_counter())
+
+    trainer.add_callback(type("Stamps", (), {"on_log": staticmethod(note)}))
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     later = stamps[len(stamps) // 2 :]
