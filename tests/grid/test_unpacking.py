@@ -212,3 +212,17 @@ def test_training_in_bits_takes_steps():
         optimizer.step()
         losses.append(loss)
     assert losses[-1].item() < 0.5 * losses[0].item()
+
+
+def test_captured_functions_replay_beside_morphed_layers():
+    """Their hooks matter only to what is recorded: replays go on."""
+    pellucid.manual_seed(0)
+    layer = morph(nn.Linear(32, 4, device="webgpu"), "int4", "weight", "channel")
+    x = pellucid.randn(2, 32, device="webgpu")
+    plain, captured = pellucid.compile(lambda x: x * 2 + 1), pellucid.compile(lambda x: layer(x))
+    with pellucid.no_grad():
+        for _ in range(12):
+            np.testing.assert_allclose(captured(x).numpy(), layer(x).numpy(), atol=1e-5)
+            plain(x)
+    assert plain.explain().replays >= 8
+    assert captured.explain().replays >= 8

@@ -40,6 +40,12 @@ class HookTable(OrderedDict[int, Hook]):
         return [table for known in cls._living.valuerefs() if (table := known()) is not None]
 
 
+def for_recording(hook: Callable) -> Callable:
+    """Mark a hook that matters only to which ops are recorded: a replay has these and need not run it."""
+    hook.is_for_recording = True  # type: ignore[attr-defined]
+    return hook
+
+
 class Watched(Protocol):
     """What hooks need of a module."""
 

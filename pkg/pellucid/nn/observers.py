@@ -36,7 +36,12 @@ class Observers:
         if self.at != at:
             self.at = at
             tables = HookTable.all() if self._tree is None else [m._hooks for m in self._tree()]
-            found = [(id(table), h.function) for table in tables for h in list(table.values())]
+            found = [
+                (id(table), h.function)
+                for table in tables
+                for h in list(table.values())
+                if not hasattr(h.function, "is_for_recording")
+            ]
             taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
             self.run_python = len(taps) < len(found)
             self.taps = [tap for _, tap in taps]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from ...nn.hooks import for_recording
 from ...nn.modules.conv import _Convolution
 from ...nn.modules.embedding import Embedding
 from ...nn.modules.linear import Linear
@@ -44,10 +45,12 @@ def is_read_by_kernels(parametrization: Module) -> bool:
     return chains is not None and any(chain[-1] is parametrization for chain in chains.values())
 
 
+@for_recording
 def _enter(module: Any, args: Any) -> None:
     # What is looked at once for several uses is a float: one of them may be no product.
     _RUNNING.set(None if is_caching() else module)
 
 
+@for_recording
 def _leave(module: Any, args: Any, output: Any) -> None:
     _RUNNING.set(None)
