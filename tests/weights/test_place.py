@@ -95,9 +95,10 @@ def test_what_is_missing_is_named(tmp_path):
 
 
 def test_a_config_that_is_no_json_is_a_format_error(tmp_path):
-    (folder(tmp_path) / "config.json").write_text("<html>")
-    with pytest.raises(FormatError, match=r"config.json: not valid JSON"):
-        weights.open_folder(tmp_path)
+    for text, why in (("<html>", "is a web page"), ("{no", "not valid JSON")):
+        (folder(tmp_path) / "config.json").write_text(text)
+        with pytest.raises(FormatError, match=rf"config.json: {why}"):
+            weights.open_folder(tmp_path)
 
 
 def test_a_local_file_that_changes_is_an_error(tmp_path):

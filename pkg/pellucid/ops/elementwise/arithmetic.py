@@ -17,7 +17,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, unary
 from ...op.public import function
-from ...op.rules import broadcast, floating, promote
+from ...op.rules import broadcast, floating, promote, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
@@ -263,6 +263,7 @@ def _lerp_types(call: Call):
         raise DTypeError(f"input is {d} and end is {end}. They must be equal; convert one of them.")
     if not (d.is_floating_point or d.is_complex):
         raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
+    refuse_complex(call["weight"], d)
     return d, d
 
 
