@@ -98,7 +98,8 @@ def factors(rng: Random, count: int) -> tuple[int, ...]:
     return (count,)
 
 
-def view(rng: Random, name: str, shape: tuple[int, ...], backwards: bool) -> str:
+def view(rng: Random, name: str, t: Any, smooth: bool, backwards: bool) -> str:
+    shape = tuple(t.shape)
     rank, count = len(shape), int(np.prod(shape))
     a, b = (rng.randrange(-rank, rank) for _ in "ab") if rank else (0, 0)
     some = [
@@ -124,7 +125,9 @@ def view(rng: Random, name: str, shape: tuple[int, ...], backwards: bool) -> str
         ]
     if rank > 1:
         some += [f"{name}.diagonal({rng.randint(-1, 1)})", f"{name}.T" if rank == 2 else f"{name}.mT"]
-    if count > 3:
+    # PyTorch's derivative by what lies beside a part changes once anything was written there without a graph,
+    # also times one: before, that is no part of it, and then it is. Smooth programs write with the graph.
+    if count > 3 and (smooth or t.is_contiguous()):
         some.append(f"{name}.as_strided((2, {count // 2}), ({count // 2}, 1))")
     return rng.choice(some)
 
@@ -228,7 +231,7 @@ def draw(rng: Random, program: Program, smooth: bool, backwards: bool) -> str:
     if kind < 0.4 or not own:
         line = made(rng, program, smooth) if kind < 0.15 or not own else ""
         name = rng.choice(program.names())
-        line = line or view(rng, name, tuple(program[name].shape), backwards)
+        line = line or view(rng, name, program[name], smooth, backwards)
         if smooth and ".detach()" in line:
             line = f"{name}.clone()"
         return f"v{len(own)} = {line}"
