@@ -37,7 +37,8 @@ def test_the_python_behind_a_picture_is_changed_and_runs_again(page, model):
     open_tab(page, "Attention")
     press(page, "Look at all heads")
     code = page.locator("#attention-code")
-    code.locator("summary").click()
+    if code.get_attribute("open") is None:  # a file before this one may have looked, too
+        code.locator("summary").click()
     text = code.get_by_role("textbox").input_value()
     assert f"picture = await attention(model, names, {IDS})" in text
     # Only the first layer, and sharper.
