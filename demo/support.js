@@ -1,5 +1,6 @@
 /** What demos share: what a page needs of a browser and how to say that it is missing, notes, files, tabs. */
 
+import { boot } from "../web/boot.js";
 import { make } from "../web/views/parts.js";
 
 const SHIPPING = [
@@ -54,6 +55,29 @@ export function describe(info) {
   const waits = info.jspi ? "JSPI available, not needed" : "JSPI missing, not needed: every value is awaited";
   const isolation = info.isolated ? "cross-origin isolated" : "not cross-origin isolated, not needed";
   return `Python ${info.python} on Pyodide ${info.pyodide}, started in ${(info.milliseconds / 1000).toFixed(1)} s; ${waits}; ${isolation}.`;
+}
+
+/**
+ * Start Python for a page: its worker, or null where the browser has not what it needs, which is said.
+ * @param {(state: string, text: string) => void} show what the page is about
+ * @param {Record<string, string>} stages texts of what is loaded
+ * @param {object} settings further ones of `boot`
+ */
+export async function started(show, stages, settings) {
+  const say = (missing) => {
+    note(missing);
+    show("missing", missing.title + ".");
+    return null;
+  };
+  document.getElementById("notes").replaceChildren();
+  show("starting", "Starting…");
+  const missing = await missingOnPage();
+  if (missing) return say(missing);
+  const python = await boot({ onProgress: ({ stage }) => show("starting", stages[stage]), ...settings });
+  document.getElementById("about").textContent = describe(python.info);
+  const absent = missingInWorker(python.info);
+  if (absent) python.terminate();
+  return absent ? say(absent) : python;
 }
 
 /** An address that holds elsewhere, too; a hub name stays. */

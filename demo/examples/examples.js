@@ -15,10 +15,9 @@ import {
   python as pythonMode,
   syntaxHighlighting,
 } from "../../npm/codemirror.mjs";
-import { boot } from "../../web/boot.js";
 import { TrainingPlots } from "../../web/training_plot.js";
 import { make } from "../../web/views/parts.js";
-import { describe, explain, missingInWorker, missingOnPage, note, stopped } from "../support.js";
+import { explain, started, stopped } from "../support.js";
 import { ADVICE } from "./advice.js";
 
 const PROGRAMS = new URL("../../examples/", import.meta.url);
@@ -142,27 +141,14 @@ function print(said) {
 }
 
 async function start() {
-  element("notes").replaceChildren();
-  show("starting", "Starting…");
-  const missing = await missingOnPage();
-  if (missing) {
-    note(missing);
-    return show("missing", missing.title + ".");
-  }
   try {
-    python = await boot({
-      onProgress: ({ stage }) => show("starting", STAGES[stage]),
+    python = await started(show, STAGES, {
       onStdout: print,
       onStderr: print,
       onEvent: (event, value) => receive[event](value),
       onCrash: crashed,
     });
-    element("about").textContent = describe(python.info);
-    const absent = missingInWorker(python.info);
-    if (absent) {
-      note(absent);
-      return show("missing", absent.title + ".");
-    }
+    if (!python) return;
     const data = DATA.map(async (file) => python.writeFile(`${FOLDER}/${file}`, new Uint8Array(await (await fetch(new URL(file, PROGRAMS))).arrayBuffer())));
     const running = await (await fetch(new URL("running.py", import.meta.url))).text();
     await Promise.all([...data, python.writeFile(`${FOLDER}/pictures.py`, await text("pictures.py")), python.writeFile(`${FOLDER}/running.py`, running)]);

@@ -1,11 +1,10 @@
 /** The page of the grid laboratory: Python in a worker (boot.js), the idea in laboratory.py, the volume in volume.js. */
 
-import { boot } from "../../web/boot.js";
 import heatMap from "../../web/views/heat_map.js";
 import { Model, show as draw } from "../../web/views/model.js";
 import { between, colours, make, percent, short } from "../../web/views/parts.js";
 import rankLines from "../../web/views/rank_lines.js";
-import { describe, explain, give, missingInWorker, missingOnPage, note, stopped, tabs } from "../support.js";
+import { explain, give, note, started, stopped, tabs } from "../support.js";
 import { ADVICE } from "./advice.js";
 import plane from "./plane.js";
 import volume from "./volume.js";
@@ -37,29 +36,16 @@ function show(state, text) {
 }
 
 async function start() {
-  element("notes").replaceChildren();
-  show("starting", "Starting…");
-  const missing = await missingOnPage();
-  if (missing) {
-    note(missing);
-    return show("missing", missing.title + ".");
-  }
   try {
     const sources = await Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
     [element("tasks").textContent, element("laboratory").textContent] = sources;
-    python = await boot({
-      onProgress: ({ stage }) => show("starting", STAGES[stage]),
+    python = await started(show, STAGES, {
       onStdout: (text) => console.log(text),
       onStderr: (text) => console.warn(text),
       onEvent: (name, value) => receive[name](value),
       onCrash: (error) => crashed(error),
     });
-    element("about").textContent = describe(python.info);
-    const absent = missingInWorker(python.info);
-    if (absent) {
-      note(absent);
-      return show("missing", absent.title + ".");
-    }
+    if (!python) return;
     await Promise.all(PYTHON.map((name, k) => python.writeFile(`${FOLDER}/${name}`, sources[k])));
     await python.run(`import sys; sys.path.append("${FOLDER}"); from laboratory import laboratory`);
     choices = await python.run("laboratory.choices()");

@@ -1,8 +1,7 @@
 /** The page of phase space: a form, a cloud that moves while it is computed, and how far its energies drift. */
 
-import { boot } from "../../web/boot.js";
 import { make } from "../../web/views/parts.js";
-import { describe, explain, missingInWorker, missingOnPage, note, stopped } from "../support.js";
+import { explain, started, stopped } from "../support.js";
 import { ADVICE } from "./advice.js";
 import { Drift, Portrait } from "./portrait.js";
 
@@ -45,25 +44,12 @@ function choose() {
 }
 
 async function start() {
-  element("notes").replaceChildren();
-  show("starting", "Starting…");
-  const missing = await missingOnPage();
-  if (missing) {
-    note(missing);
-    return show("missing", missing.title + ".");
-  }
   try {
-    python = await boot({
-      onProgress: ({ stage }) => show("starting", STAGES[stage]),
+    python = await started(show, STAGES, {
       onEvent: (event, value) => receive[event](value),
       onCrash: crashed,
     });
-    element("about").textContent = describe(python.info);
-    const absent = missingInWorker(python.info);
-    if (absent) {
-      note(absent);
-      return show("missing", absent.title + ".");
-    }
+    if (!python) return;
     const running = await (await fetch(new URL("running.py", import.meta.url))).text();
     await python.writeFile(`${FOLDER}/running.py`, running);
     const choices = await python.run(`import sys; sys.path.append("${FOLDER}"); import running; running.choices()`);
