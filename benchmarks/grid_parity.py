@@ -15,7 +15,8 @@ from pathlib import Path
 import pellucid as torch
 from pellucid.grid import PRECISIONS, Layer, Parallel, SoftmaxVariant, morph
 
-TOLERANCE = 2e-5
+# Scales have 16 bits: where a GPU's quotient is one rounding off, a scale may be one of its steps off, 3e-5.
+TOLERANCE = 4e-5
 BEGIN, END = "<!-- parity -->\n", "<!-- /parity -->\n"
 WIDE = {"type": "dense", "d_model": 48, "activation": "tanh"}
 CUBE = {"input_depth": 5, "input_height": 6, "input_width": 7, "input_channels": 3, "kernel_size": 3}

@@ -193,6 +193,7 @@ def test_kernels_are_compiled_beside_each_other(monkeypatch):
         next(steps)
     later.clear()
     monkeypatch.undo()
+    monkeypatch.setattr(Info, "is_software", True)
     monkeypatch.setattr(NativeHost, "pipeline_later", pipeline_later)
     monkeypatch.setattr(launches, "_pipelines", {})
     contest().call_of(TWO[0])()
