@@ -27,12 +27,20 @@ def edge(t: Any) -> Any:
     return t if node is LEAF else (node, t._index)
 
 
+class ViewReference(weakref.ref):
+    """A weak reference that is found by itself: those of Python ask their tensor for its hash, in Python."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
 def note_view(base: Any, view: Any) -> None:
     """Let a tensor know its views: their places in the graph change when it is written in place."""
     views = base._views
     if views is None:
         base._views = views = {}
-    views[weakref.ref(view, views.pop)] = None
+    views[ViewReference(view, views.pop)] = None
 
 
 def views_of(base: Any) -> list[Any]:
