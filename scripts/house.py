@@ -10,6 +10,7 @@ import re
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -68,24 +69,45 @@ def parsers() -> list[str]:
     ]
 
 
+# Prints the public name of every declaration, then that of every function of `ops/` that users can call.
+_TABLE = """
+from importlib import import_module
+from inspect import unwrap
+for room in ("lens", "models", "nn", "optim", "quant"):
+    import_module(f"pellucid.{room}")
+from pellucid.op.public import EXPORTS, METHODS
+from pellucid.op.schema import OPS
+print(*(f"{name}={o.public}" for name, o in OPS.items()))
+called = {unwrap(f) for names in (*EXPORTS.values(), METHODS) for f in names.values()}
+print(*(f"{f.__module__}.{f.__qualname__}" for f in called if f.__module__.startswith("pellucid.ops.")))
+"""
+
+
 @cache
+def _table() -> tuple[str, ...]:
+    environ = {**environment(), "PYTHONPATH": str(ROOT / "pkg")}
+    run = subprocess.run([PYTHON, "-c", _TABLE], env=environ, capture_output=True, text=True, check=True)
+    return tuple(run.stdout.splitlines())
+
+
 def ops() -> dict[str, str]:
     """The public name of every declared op, by the name of its declaration."""
-    program = (
-        "from importlib import import_module\n"
-        "for room in ('lens', 'models', 'nn', 'optim', 'quant'):\n"
-        "    import_module(f'pellucid.{room}')\n"
-        "from pellucid.op.schema import OPS\n"
-        "print(*(f'{name}={o.public}' for name, o in OPS.items()))"
-    )
-    run = subprocess.run(
-        [PYTHON, "-c", program],
-        env={**environment(), "PYTHONPATH": str(ROOT / "pkg")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return dict(word.split("=") for word in run.stdout.split())
+    return dict(word.split("=") for word in _table()[0].split())
+
+
+def public_ops() -> list[str]:
+    """The functions of `ops/` that users can call, each once.
+
+    A user calls them in `pellucid`, `nn.functional`, `special`, `linalg`, `fft` or `signal.windows`, or as
+    methods. Not counted are: steps that only other ops call, further names of a function, its form in place,
+    and functions that other rooms declare, such as losses, whose lines are not in `ops/` either.
+
+    By the same count 209 functions had 10,364 lines at dc63eff, 49.6 each, of which 6,213 were code, 29.7
+    each. Its page of ops had 267 rows, 38.8 lines a row, but 54 of these were internal and four in place.
+    """
+    paths = [(path, path.rpartition(".")[2]) for path in _table()[1].split()]
+    names = {name for _, name in paths}
+    return [p for p, name in paths if name[0] != "_" and not (name[-1] == "_" and name[:-1] in names)]
 
 
 def internal() -> dict[str, str]:
@@ -106,29 +128,21 @@ def twins() -> list[str]:
     return [name for name, public in names.items() if callers.get(name, set()) - {""} == {public}]
 
 
-def public_ops() -> int:
-    """How many functions docs/reference.md lists."""
-    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    return sum(line.startswith("| `") for line in text.splitlines())
-
-
-def lines_of(*folders: str) -> int:
-    """Lines of all Python files in these folders."""
-    files = [p for folder in folders for p in (ROOT / folder).rglob("*.py")]
-    return sum(p.read_text(encoding="utf-8").count("\n") for p in files)
-
-
-def docstring_lines(room: str) -> int:
-    """Lines of docstrings in a room."""
-    count = 0
-    for path, text in modules().items():
-        if path.parts[0] == room:
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                    body = node.body[:1]
-                    if body and ast.get_docstring(node) is not None:
-                        count += (body[0].end_lineno or 0) - body[0].lineno + 1
-    return count
+@cache
+def line_kinds(*folders: str) -> Counter[str]:
+    """How many lines of the Python files in these folders are code, docstring, comment or blank."""
+    found: Counter[str] = Counter()
+    for path in (p for folder in folders for p in (ROOT / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        docs: set[int] = set()
+        for node in ast.walk(ast.parse(text)):
+            has_body = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+            if has_body and ast.get_docstring(node) is not None:
+                docs.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+        for number, line in enumerate(text.splitlines(), 1):
+            start = line.lstrip()[:1]
+            found["docstring" if number in docs else {"": "blank", "#": "comment"}.get(start, "code")] += 1
+    return found
 
 
 def additions() -> list[tuple[str, list[str]]]:
@@ -141,11 +155,15 @@ def additions() -> list[tuple[str, list[str]]]:
     ]
 
 
+def _per(kinds: Counter[str], count: int) -> str:
+    parts = ", ".join(f"{kind} {lines} ({lines / count:.1f})" for kind, lines in kinds.most_common())
+    return f"{kinds.total()} ({kinds.total() / count:.1f} each): {parts}"
+
+
 def figures() -> list[tuple[str, str]]:
     """All figures, each with its name."""
-    sizes, count = lines(), public_ops()
-    written, tested = lines_of("pkg/pellucid/ops"), lines_of(*OP_TESTS)
-    documented = docstring_lines("ops")
+    sizes, count = lines(), len(public_ops())
+    written, tested = line_kinds("pkg/pellucid/ops"), line_kinds(*OP_TESTS)
     largest = max(sizes, key=sizes.__getitem__)
     rooms: dict[str, int] = {}
     for path, size in sizes.items():
@@ -163,14 +181,8 @@ def figures() -> list[tuple[str, str]]:
             "internal twins",
             f"{len(twins())} of {len(ops())} declarations, and {len(internal()) - len(twins())} shared steps",
         ),
-        (
-            "lines of ops/ per public op",
-            f"{written / count:.1f}, {documented / count:.1f} of them docstrings ({count} ops)",
-        ),
-        (
-            "lines of op tests per public op",
-            f"{tested / count:.1f}, with those of ops/ {(written + tested) / count:.1f}",
-        ),
+        (f"lines of ops/ for {count} public ops", _per(written, count)),
+        ("lines of their tests", _per(tested, count)),
         *((f"files for: {name}", f"{len(files)}: {', '.join(files)}") for name, files in additions()),
         ("lines by room", ", ".join(f"{k} {n}" for k, n in sorted(rooms.items(), key=lambda r: -r[1]))),
     ]

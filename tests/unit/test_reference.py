@@ -6,6 +6,7 @@ from importlib import import_module
 
 from pellucid.op.schema import OPS
 
+import house
 from paths import ROOT
 
 # Rooms that are opened at first use, some of which declare ops.
@@ -25,6 +26,13 @@ def test_every_op_is_on_the_page():
     own = {name for name, o in OPS.items() if o.function.__module__.startswith("pellucid.")}
     assert len(own) > 130
     assert {name for name in own if not name.startswith("_")} <= named
+
+
+def test_every_public_op_is_on_the_page():
+    named = {row[0].strip("`") for row in rows()}
+    public = [path.rpartition(".")[2] for path in house.public_ops()]
+    assert len(public) > 550
+    assert set(public) <= named
 
 
 def test_every_row_is_whole():

@@ -83,6 +83,7 @@ def _pool(
         "Raises": {"ShapeError": "windows do not fit the image, or a setting does not fit them."},
     }
     call.__name__ = call.__qualname__ = name
+    call.__module__ = __name__
     call.__doc__ = docstring(sentence, sections, example)
     if aten:
         ours = ""
