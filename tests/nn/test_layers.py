@@ -1,5 +1,8 @@
 """Every layer against PyTorch's with the same weights: forward, and gradients of inputs and parameters."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -253,3 +256,20 @@ def test_lazy_layers_take_sizes_from_the_first_input_or_a_state(name, args, shap
 def test_a_lazy_layer_needs_a_tensor():
     with pytest.raises(ValueError, match="the first input tells the sizes"):
         pellucid.nn.LazyLinear(2)(3)
+
+
+def test_docstrings():
+    """Each names its page of PyTorch's documentation, and explains only arguments that it has."""
+    for name in dir(torch.nn):
+        layer = getattr(pellucid.nn, name, None)
+        if not (inspect.isclass(layer) and issubclass(layer, pellucid.nn.Module)):
+            continue
+        doc = inspect.getdoc(layer)
+        if name not in ("CrossMapLRN2d", "NLLLoss2d", "RNNCellBase"):  # which have none
+            assert f"Source: https://pytorch.org/docs/stable/generated/torch.nn.{name}.html" in doc, name
+        args = re.search(r"\nArgs:\n((?:    .*\n)+)", f"{doc}\n")
+        told = re.findall(r"^    (\w[\w, *]*):", args[1], re.MULTILINE) if args else []
+        named = {word for words in told for word in words.replace("*", "").split(", ")}
+        assert named <= {*inspect.signature(layer.__init__).parameters}, name
+    for layer, arg in ((pellucid.nn.Conv1d, "kernel_size"), (pellucid.nn.ReflectionPad3d, "padding")):
+        assert f"    {arg}: " in layer.__doc__

@@ -51,8 +51,6 @@ class ReLU(_Plain):
 
     Args:
         inplace: write the result over the input.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReLU.html
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -66,10 +64,7 @@ class ReLU6(_Plain):
 
 
 class SiLU(_Plain):
-    """``input * sigmoid(input)``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.SiLU.html
-    """
+    """``input * sigmoid(input)``."""
 
     _function = staticmethod(activations.silu)
 
@@ -133,8 +128,6 @@ class GELU(_Activation):
 
     Args:
         approximate: "none", or "tanh" for the approximation by a hyperbolic tangent.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GELU.html
     """
 
     _function = staticmethod(activations.gelu)
@@ -254,8 +247,6 @@ class PReLU(Module):
         num_parameters: of the weight: 1, or as many as channels.
         init: where it begins.
         device, dtype: of the weight.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.PReLU.html
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device=None, dtype=None):
@@ -290,8 +281,6 @@ class Softmax(_Along):
 
     Args:
         dim: the axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Softmax.html
     """
 
     def forward(self, input: Tensor) -> Tensor:

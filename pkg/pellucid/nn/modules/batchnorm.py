@@ -130,28 +130,19 @@ class _BatchNorm(_ChannelNorm):
 
 
 class BatchNorm1d(_BatchNorm):
-    """`functional.batch_norm` of (batch, channels) or (batch, channels, length).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.BatchNorm1d.html
-    """
+    """`functional.batch_norm` of (batch, channels) or (batch, channels, length)."""
 
     _ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """`functional.batch_norm` of (batch, channels, height, width).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
-    """
+    """`functional.batch_norm` of (batch, channels, height, width)."""
 
     _ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """`functional.batch_norm` of (batch, channels, depth, height, width).
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.BatchNorm3d.html
-    """
+    """`functional.batch_norm` of (batch, channels, depth, height, width)."""
 
     _ranks = (5,)
 
@@ -161,8 +152,6 @@ class SyncBatchNorm(_BatchNorm):
 
     Raises:
         DeviceError: always.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html
     """
 
     def __init__(self, *args, **kwargs) -> NoReturn:
@@ -207,28 +196,19 @@ class _InstanceNorm(_ChannelNorm):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """`functional.instance_norm` of (batch, channels, length), the batch left out or not.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.InstanceNorm1d.html
-    """
+    """`functional.instance_norm` of (batch, channels, length), the batch left out or not."""
 
     _ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """`functional.instance_norm` of (batch, channels, height, width), the batch left out or not.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.InstanceNorm2d.html
-    """
+    """`functional.instance_norm` of (batch, channels, height, width), the batch left out or not."""
 
     _ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """`functional.instance_norm` of (batch, channels, depth, height, width), the batch left out or not.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.InstanceNorm3d.html
-    """
+    """`functional.instance_norm` of (batch, channels, depth, height, width), the batch left out or not."""
 
     _ranks = (4, 5)
 
@@ -249,8 +229,6 @@ class GroupNorm(Module):
 
     Raises:
         ShapeError: the channels are not a multiple of the groups.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GroupNorm.html
     """
 
     weight: Parameter | None
@@ -305,8 +283,6 @@ class LocalResponseNorm(Module):
     Args:
         size: how many neighbours.
         alpha, beta, k: numbers of the formula.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LocalResponseNorm.html
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):

@@ -98,8 +98,6 @@ class Sequential(_Numbered):
     Args:
         args: modules, or one mapping of names to modules.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Sequential.html
-
     Example:
         >>> import pellucid as torch
         >>> nn = torch.nn
@@ -126,8 +124,6 @@ class ModuleList(_Numbered):
 
     Args:
         modules: what to begin with.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ModuleList.html
     """
 
     def __init__(self, modules: Iterable[Module] | None = None):
@@ -213,8 +209,6 @@ class ModuleDict(_Named):
 
     Args:
         modules: a mapping, or pairs, to begin with.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ModuleDict.html
     """
 
     _kind = "module"
@@ -231,8 +225,6 @@ class ParameterDict(_Named):
 
     Args:
         parameters: a mapping, or pairs, to begin with.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ParameterDict.html
     """
 
     _kind = "parameter"
@@ -280,8 +272,6 @@ class ParameterList(Module):
 
     Args:
         values: what to begin with.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ParameterList.html
     """
 
     def __init__(self, values: Iterable[Tensor] | None = None):
@@ -321,8 +311,6 @@ class DataParallel(Module):
     Args:
         module: the module, whose names in `state_dict` begin with ``module.``.
         device_ids, output_device, dim: accepted for PyTorch's sake.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.DataParallel.html
     """
 
     def __init__(self, module: Module, device_ids=None, output_device=None, dim: int = 0):

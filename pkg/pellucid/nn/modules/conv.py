@@ -120,7 +120,25 @@ class _Convolution(Module):
 
 
 class _Forward(_Convolution):
-    """A convolution: the input padded by its mode, then the function."""
+    """A convolution: the input padded by its mode, then the function.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: lengths of a window: one number, or one for each axis.
+        stride, padding, dilation, groups: as in the function.
+        bias: whether there is one.
+        padding_mode: "zeros", or what `pad` adds: "reflect", "replicate" or "circular".
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight: (out_channels, in_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
+            being the product of all lengths but the first.
+        bias: (out_channels,) likewise, or None.
+
+    Raises:
+        RangeError: groups do not divide the channels, or a setting has no such value.
+    """
 
     function: Callable[..., Tensor]
 
@@ -153,7 +171,26 @@ class _Forward(_Convolution):
 
 
 class _Transposed(_Convolution):
-    """A transposed convolution: the output's lengths, where they are given, then the function."""
+    """A transposed convolution: the output's lengths, where they are given, then the function.
+
+    Args:
+        in_channels: channels of the input.
+        out_channels: channels of the output.
+        kernel_size: lengths of a window: one number, or one for each axis.
+        stride, padding, output_padding, groups, dilation: as in the function. A call may name
+            ``output_size``, lengths that the stride allows, instead of ``output_padding``.
+        bias: whether there is one.
+        padding_mode: "zeros".
+        device, dtype: of the parameters; the defaults if None.
+
+    Attributes:
+        weight: (in_channels, out_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
+            being the product of all lengths but the first.
+        bias: (out_channels,) likewise, or None.
+
+    Raises:
+        RangeError: groups do not divide the channels, or a setting has no such value.
+    """
 
     function: Callable[..., Tensor]
 
@@ -207,27 +244,7 @@ class _Transposed(_Convolution):
 
 
 class Conv1d(_Forward):
-    """`conv1d` with weights of its own, over (batch, channels, length) or (channels, length).
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: length of a window.
-        stride, padding, dilation, groups: as in `conv1d`.
-        bias: whether there is one.
-        padding_mode: "zeros", or what `pad` adds: "reflect", "replicate" or "circular".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (out_channels, in_channels / groups, kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last two lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv1d.html
-    """
+    """`conv1d` with weights of its own, over (batch, channels, length) or (channels, length)."""
 
     axes = 1
     function = staticmethod(conv1d)
@@ -235,25 +252,6 @@ class Conv1d(_Forward):
 
 class Conv2d(_Forward):
     """`conv2d` with weights of its own, over (batch, channels, height, width) or without the batch.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: height and width of a window: one number, or both.
-        stride, padding, dilation, groups: as in `conv2d`.
-        bias: whether there is one.
-        padding_mode: "zeros", or what `pad` adds: "reflect", "replicate" or "circular".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (out_channels, in_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last three lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv2d.html
 
     Example:
         >>> import pellucid as torch
@@ -266,85 +264,22 @@ class Conv2d(_Forward):
 
 
 class Conv3d(_Forward):
-    """`conv3d` with weights of its own, over (batch, channels, depth, height, width) or without the batch.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: depth, height and width of a window: one number, or all.
-        stride, padding, dilation, groups: as in `conv3d`.
-        bias: whether there is one.
-        padding_mode: "zeros", or what `pad` adds: "reflect", "replicate" or "circular".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (out_channels, in_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last four lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Conv3d.html
-    """
+    """`conv3d` with weights of its own, over (batch, channels, depth, height, width) or without the batch."""
 
     axes = 3
     function = staticmethod(conv3d)
 
 
 class ConvTranspose1d(_Transposed):
-    """`conv_transpose1d` with weights of its own, over (batch, channels, length) or (channels, length).
-
-    A call may name ``output_size``, a length that the stride allows, instead of ``output_padding``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: length of a window.
-        stride, padding, output_padding, groups, dilation: as in `conv_transpose1d`.
-        bias: whether there is one.
-        padding_mode: "zeros".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (in_channels, out_channels / groups, kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last two lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose1d.html
-    """
+    """`conv_transpose1d` with weights of its own, over (batch, channels, length) or (channels, length)."""
 
     axes = 1
     function = staticmethod(conv_transpose1d)
 
 
 class ConvTranspose2d(_Transposed):
-    """`conv_transpose2d` with weights of its own, over (batch, channels, height, width) or without the batch.
-
-    A call may name ``output_size``, lengths that the stride allows, instead of ``output_padding``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: height and width of a window: one number, or both.
-        stride, padding, output_padding, groups, dilation: as in `conv_transpose2d`.
-        bias: whether there is one.
-        padding_mode: "zeros".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (in_channels, out_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last three lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose2d.html
-    """
+    """`conv_transpose2d` with weights of its own, over (batch, channels, height, width) or without the
+    batch."""
 
     axes = 2
     function = staticmethod(conv_transpose2d)
@@ -352,29 +287,7 @@ class ConvTranspose2d(_Transposed):
 
 class ConvTranspose3d(_Transposed):
     """`conv_transpose3d` with weights of its own, over (batch, channels, depth, height, width) or without the
-    batch.
-
-    A call may name ``output_size``, lengths that the stride allows, instead of ``output_padding``.
-
-    Args:
-        in_channels: channels of the input.
-        out_channels: channels of the output.
-        kernel_size: depth, height and width of a window: one number, or all.
-        stride, padding, output_padding, groups, dilation: as in `conv_transpose3d`.
-        bias: whether there is one.
-        padding_mode: "zeros".
-        device, dtype: of the parameters; the defaults if None.
-
-    Attributes:
-        weight: (in_channels, out_channels / groups, *kernel_size), uniform within ``1 / sqrt(fan)``, the fan
-            being the product of the last four lengths.
-        bias: (out_channels,) likewise, or None.
-
-    Raises:
-        RangeError: groups do not divide the channels, or a setting has no such value.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConvTranspose3d.html
-    """
+    batch."""
 
     axes = 3
     function = staticmethod(conv_transpose3d)

@@ -38,8 +38,6 @@ class Dropout(_Dropout):
 
     Raises:
         RangeError: ``p`` is not a probability.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Dropout.html
     """
 
     _function = staticmethod(dropouts.dropout)

@@ -113,8 +113,6 @@ class Embedding(_Table):
     Raises:
         DimensionError: ``padding_idx`` is not a row.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Embedding.html
-
     Example:
         >>> import pellucid as torch
         >>> table = torch.nn.Embedding(10, 4, device="cpu")
@@ -164,8 +162,6 @@ class EmbeddingBag(_Table):
 
     Attributes:
         weight: (num_embeddings, embedding_dim), standard normal.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.EmbeddingBag.html
     """
 
     _shown = ("max_norm", "norm_type", "scale_grad_by_freq", "mode", "padding_idx")

@@ -15,8 +15,6 @@ class Upsample(Module):
 
     Args:
         size, scale_factor, mode, align_corners, recompute_scale_factor: as in `interpolate`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Upsample.html
     """
 
     def __init__(
@@ -55,8 +53,6 @@ class UpsamplingNearest2d(Upsample):
 
     Args:
         size, scale_factor: as in `interpolate`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.UpsamplingNearest2d.html
     """
 
     def __init__(
@@ -70,8 +66,6 @@ class UpsamplingBilinear2d(Upsample):
 
     Args:
         size, scale_factor: as in `interpolate`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.UpsamplingBilinear2d.html
     """
 
     def __init__(
@@ -92,8 +86,6 @@ class PixelShuffle(_Settings):
 
     Args:
         upscale_factor: how many pixels a channel becomes along each axis.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
     """
 
     upscale_factor: int
@@ -110,8 +102,6 @@ class PixelUnshuffle(_Settings):
 
     Args:
         downscale_factor: how many pixels of each axis become channels.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
     """
 
     downscale_factor: int
@@ -128,8 +118,6 @@ class ChannelShuffle(_Settings):
 
     Args:
         groups: how many groups the channels are in.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
     """
 
     groups: int
@@ -146,8 +134,6 @@ class Unfold(_Settings):
 
     Args:
         kernel_size, dilation, padding, stride: as in `unfold`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Unfold.html
     """
 
     kernel_size: Numbers
@@ -169,8 +155,6 @@ class Fold(_Settings):
 
     Args:
         output_size, kernel_size, dilation, padding, stride: as in `fold`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Fold.html
     """
 
     output_size: Numbers

@@ -17,10 +17,7 @@ from .module import Module
 
 
 class Identity(Module):
-    """``out = input``; takes and ignores any arguments.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Identity.html
-    """
+    """``out = input``; takes and ignores any arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -41,8 +38,6 @@ class Linear(Module):
     Attributes:
         weight: (out_features, in_features), uniform within ``1 / sqrt(in_features)``; float or quantized.
         bias: (out_features,) likewise, or None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Linear.html
 
     Example:
         >>> import pellucid as torch
@@ -98,8 +93,6 @@ class Bilinear(Module):
 
     Raises:
         RangeError: ``in1_features`` is not positive.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
     """
 
     def __init__(

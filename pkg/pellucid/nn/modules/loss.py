@@ -83,8 +83,6 @@ class CrossEntropyLoss(_WeightedLoss):
         ignore_index: class indices of this value count for nothing.
         reduction: "mean", "sum" or "none".
         label_smoothing: share of the target that is spread over all classes.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
     """
 
     def __init__(

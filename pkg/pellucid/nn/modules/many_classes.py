@@ -145,8 +145,6 @@ class LinearCrossEntropyLoss(Module):
         bias: whether the layer has one.
         device, dtype: of the parameters; the defaults if None.
         reduction, weight, ignore_index, label_smoothing, options: as the function has them.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LinearCrossEntropyLoss.html
     """
 
     weight: Tensor | None

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from ...device import device as Device
 from ...device.stream import stream
 from ...errors import ArgumentError, DeviceError, DTypeError
 from ...ops.shape.creation import empty_like
+from ...tensors.absent import public as known
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
 from ..hooks import Hook, HookHandle, HookTable, Listened, Tap, call
 from ..html import tree
 from ..parameter import Buffer, Parameter, account
 from ..state import IncompatibleKeys, Stateful
+
+# Layers that PyTorch names without a page of their own.
+_WITHOUT_PAGE = {"CrossMapLRN2d", "NLLLoss2d", "RNNCellBase"}
+# Python 3.13 takes the indentation from docstrings.
+_INDENT = "" if sys.version_info >= (3, 13) else "    "
 
 # Grows with every change that may alter what a call computes: an attribute, a hook, train or eval.
 version = 0
@@ -30,6 +38,19 @@ def _changed() -> None:
 def _looked() -> None:
     global looks
     looks += 1
+
+
+def _documented(cls: type) -> str:
+    """The docstring of a layer, with the arguments that a private class explains, and PyTorch's page."""
+    text, example, rest = (cls.__doc__ or "").rstrip().partition(f"\n\n{_INDENT}Example:")
+    args, kinds = f"\n\n{_INDENT}Args:", takewhile(lambda c: c.__name__[0] == "_", cls.__mro__[1:])
+    shared = next((doc for kind in kinds if args in (doc := kind.__doc__ or "")), "")
+    if args not in text and "__init__" not in vars(cls):
+        text += "".join(shared.rstrip().partition(args)[1:])
+    page = cls.__name__
+    if "Source:" not in text and page in known()["torch.nn"] and page not in _WITHOUT_PAGE:
+        text += f"\n\n{_INDENT}Source: https://pytorch.org/docs/stable/generated/torch.nn.{page}.html"
+    return f"{text}{example}{rest}\n"
 
 
 class Module(Listened, Stateful["Module"]):
@@ -52,6 +73,11 @@ class Module(Listened, Stateful["Module"]):
     training: bool
     # The captured calls of `op.jit`, which knows modules, set it.
     compile: Callable[..., None]
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("pellucid.nn.") and cls.__doc__ and cls.__name__[0] != "_":
+            cls.__doc__ = _documented(cls)
 
     def __init__(self):
         self.__dict__["_kinds"] = {}

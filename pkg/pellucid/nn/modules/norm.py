@@ -29,8 +29,6 @@ class LayerNorm(Module):
     Attributes:
         weight: normalized_shape, ones; or None.
         bias: normalized_shape, zeros; or None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
     """
 
     def __init__(
@@ -82,8 +80,6 @@ class RMSNorm(Module):
 
     Attributes:
         weight: normalized_shape, ones; or None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html
     """
 
     def __init__(

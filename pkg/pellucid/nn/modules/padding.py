@@ -9,7 +9,11 @@ from .module import Module
 
 
 class _Pad(Module):
-    """How many elements at each end of the last axes. ``axes`` is their number, ``mode`` that of `pad`."""
+    """How many elements at each end of the last axes. ``axes`` is their number, ``mode`` that of `pad`.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+    """
 
     axes: int
     mode: str
@@ -27,6 +31,13 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad):
+    """A padding of one value.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+        value: of the new elements.
+    """
+
     def __init__(self, padding: int | tuple[int, ...], value: float):
         super().__init__(padding)
         self.value = value
@@ -39,6 +50,12 @@ class _ConstantPad(_Pad):
 
 
 class _ZeroPad(_ConstantPad):
+    """A padding of zeros.
+
+    Args:
+        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
+    """
+
     def __init__(self, padding: int | tuple[int, ...]):
         super().__init__(padding, 0.0)
 
@@ -47,192 +64,99 @@ class _ZeroPad(_ConstantPad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """At the ends of the last axis a constant; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-        value: of the new elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad1d.html
-    """
+    """At the ends of the last axis a constant; see `pad`."""
 
     axes = 1
 
 
 class ConstantPad2d(_ConstantPad):
-    """At the ends of the last two axes a constant; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-        value: of the new elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad2d.html
-    """
+    """At the ends of the last two axes a constant; see `pad`."""
 
     axes = 2
 
 
 class ConstantPad3d(_ConstantPad):
-    """At the ends of the last three axes a constant; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-        value: of the new elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ConstantPad3d.html
-    """
+    """At the ends of the last three axes a constant; see `pad`."""
 
     axes = 3
 
 
 class ZeroPad1d(_ZeroPad):
-    """At the ends of the last axis zeros; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad1d.html
-    """
+    """At the ends of the last axis zeros; see `pad`."""
 
     axes = 1
 
 
 class ZeroPad2d(_ZeroPad):
-    """At the ends of the last two axes zeros; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad2d.html
-    """
+    """At the ends of the last two axes zeros; see `pad`."""
 
     axes = 2
 
 
 class ZeroPad3d(_ZeroPad):
-    """At the ends of the last three axes zeros; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ZeroPad3d.html
-    """
+    """At the ends of the last three axes zeros; see `pad`."""
 
     axes = 3
 
 
 class ReflectionPad1d(_Pad):
-    """At the ends of the last axis the elements next to the end, mirrored at it; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad1d.html
-    """
+    """At the ends of the last axis the elements next to the end, mirrored at it; see `pad`."""
 
     axes = 1
     mode = "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """At the ends of the last two axes the elements next to the end, mirrored at it; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad2d.html
-    """
+    """At the ends of the last two axes the elements next to the end, mirrored at it; see `pad`."""
 
     axes = 2
     mode = "reflect"
 
 
 class ReflectionPad3d(_Pad):
-    """At the ends of the last three axes the elements next to the end, mirrored at it; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReflectionPad3d.html
-    """
+    """At the ends of the last three axes the elements next to the end, mirrored at it; see `pad`."""
 
     axes = 3
     mode = "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """At the ends of the last axis the last element again; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad1d.html
-    """
+    """At the ends of the last axis the last element again; see `pad`."""
 
     axes = 1
     mode = "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """At the ends of the last two axes the last element again; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad2d.html
-    """
+    """At the ends of the last two axes the last element again; see `pad`."""
 
     axes = 2
     mode = "replicate"
 
 
 class ReplicationPad3d(_Pad):
-    """At the ends of the last three axes the last element again; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.ReplicationPad3d.html
-    """
+    """At the ends of the last three axes the last element again; see `pad`."""
 
     axes = 3
     mode = "replicate"
 
 
 class CircularPad1d(_Pad):
-    """At the ends of the last axis the elements at the other end; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad1d.html
-    """
+    """At the ends of the last axis the elements at the other end; see `pad`."""
 
     axes = 1
     mode = "circular"
 
 
 class CircularPad2d(_Pad):
-    """At the ends of the last two axes the elements at the other end; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad2d.html
-    """
+    """At the ends of the last two axes the elements at the other end; see `pad`."""
 
     axes = 2
     mode = "circular"
 
 
 class CircularPad3d(_Pad):
-    """At the ends of the last three axes the elements at the other end; see `pad`.
-
-    Args:
-        padding: how many at every end, or (before, after) of the last axis, then of the one before it.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.CircularPad3d.html
-    """
+    """At the ends of the last three axes the elements at the other end; see `pad`."""
 
     axes = 3
     mode = "circular"

@@ -141,18 +141,13 @@ class _FractionalMaxPool(_Pool):
 
 
 class MaxPool1d(_MaxPool):
-    """`max_pool1d` with fixed kernel_size, stride, padding, dilation, return_indices, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxPool1d.html
-    """
+    """`max_pool1d` with fixed kernel_size, stride, padding, dilation, return_indices, ceil_mode."""
 
     function = staticmethod(pool.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
     """`max_pool2d` with fixed kernel_size, stride, padding, dilation, return_indices, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxPool2d.html
 
     Example:
         >>> import pellucid as torch
@@ -164,19 +159,13 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """`max_pool3d` with fixed kernel_size, stride, padding, dilation, return_indices, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxPool3d.html
-    """
+    """`max_pool3d` with fixed kernel_size, stride, padding, dilation, return_indices, ceil_mode."""
 
     function = staticmethod(pool.max_pool3d)
 
 
 class AvgPool1d(_AvgPool):
-    """`avg_pool1d` with fixed kernel_size, stride, padding, ceil_mode, count_include_pad.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AvgPool1d.html
-    """
+    """`avg_pool1d` with fixed kernel_size, stride, padding, ceil_mode, count_include_pad."""
 
     function = staticmethod(pool.avg_pool1d)
 
@@ -196,149 +185,101 @@ class AvgPool1d(_AvgPool):
 
 
 class AvgPool2d(_AvgPool):
-    """`avg_pool2d` with fixed kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AvgPool2d.html
-    """
+    """`avg_pool2d` of fixed kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override."""
 
     function = staticmethod(pool.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
-    """`avg_pool3d` with fixed kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AvgPool3d.html
-    """
+    """`avg_pool3d` of fixed kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override."""
 
     function = staticmethod(pool.avg_pool3d)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """`adaptive_avg_pool1d` with fixed output_size.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveAvgPool1d.html
-    """
+    """`adaptive_avg_pool1d` with fixed output_size."""
 
     function = staticmethod(pool.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """`adaptive_avg_pool2d` with fixed output_size.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveAvgPool2d.html
-    """
+    """`adaptive_avg_pool2d` with fixed output_size."""
 
     function = staticmethod(pool.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """`adaptive_avg_pool3d` with fixed output_size.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveAvgPool3d.html
-    """
+    """`adaptive_avg_pool3d` with fixed output_size."""
 
     function = staticmethod(pool.adaptive_avg_pool3d)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """`adaptive_max_pool1d` with fixed output_size, return_indices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveMaxPool1d.html
-    """
+    """`adaptive_max_pool1d` with fixed output_size, return_indices."""
 
     function = staticmethod(pool.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """`adaptive_max_pool2d` with fixed output_size, return_indices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveMaxPool2d.html
-    """
+    """`adaptive_max_pool2d` with fixed output_size, return_indices."""
 
     function = staticmethod(pool.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """`adaptive_max_pool3d` with fixed output_size, return_indices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.AdaptiveMaxPool3d.html
-    """
+    """`adaptive_max_pool3d` with fixed output_size, return_indices."""
 
     function = staticmethod(pool.adaptive_max_pool3d)
 
 
 class LPPool1d(_LPPool):
-    """`lp_pool1d` with fixed norm_type, kernel_size, stride, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LPPool1d.html
-    """
+    """`lp_pool1d` with fixed norm_type, kernel_size, stride, ceil_mode."""
 
     function = staticmethod(pool.lp_pool1d)
 
 
 class LPPool2d(_LPPool):
-    """`lp_pool2d` with fixed norm_type, kernel_size, stride, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LPPool2d.html
-    """
+    """`lp_pool2d` with fixed norm_type, kernel_size, stride, ceil_mode."""
 
     function = staticmethod(pool.lp_pool2d)
 
 
 class LPPool3d(_LPPool):
-    """`lp_pool3d` with fixed norm_type, kernel_size, stride, ceil_mode.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LPPool3d.html
-    """
+    """`lp_pool3d` with fixed norm_type, kernel_size, stride, ceil_mode."""
 
     function = staticmethod(pool.lp_pool3d)
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """`max_unpool1d` with fixed kernel_size, stride, padding.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxUnpool1d.html
-    """
+    """`max_unpool1d` with fixed kernel_size, stride, padding."""
 
     axes = 1
     function = staticmethod(pool.max_unpool1d)
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """`max_unpool2d` with fixed kernel_size, stride, padding.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxUnpool2d.html
-    """
+    """`max_unpool2d` with fixed kernel_size, stride, padding."""
 
     axes = 2
     function = staticmethod(pool.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """`max_unpool3d` with fixed kernel_size, stride, padding.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.MaxUnpool3d.html
-    """
+    """`max_unpool3d` with fixed kernel_size, stride, padding."""
 
     axes = 3
     function = staticmethod(pool.max_unpool3d)
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """`fractional_max_pool2d` with fixed kernel_size, output_size, output_ratio, return_indices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.FractionalMaxPool2d.html
-    """
+    """`fractional_max_pool2d` with fixed kernel_size, output_size, output_ratio, return_indices."""
 
     axes = 2
     function = staticmethod(pool.fractional_max_pool2d)
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """`fractional_max_pool3d` with fixed kernel_size, output_size, output_ratio, return_indices.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.FractionalMaxPool3d.html
-    """
+    """`fractional_max_pool3d` with fixed kernel_size, output_size, output_ratio, return_indices."""
 
     axes = 3
     function = staticmethod(pool.fractional_max_pool3d)

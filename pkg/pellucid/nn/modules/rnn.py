@@ -43,8 +43,6 @@ class RNNBase(Module):
 
     Raises:
         RangeError: a size is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNBase.html
     """
 
     def __init__(

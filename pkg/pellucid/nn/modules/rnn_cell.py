@@ -82,8 +82,6 @@ class RNNCell(RNNCellBase):
         bias: whether there are two biases.
         nonlinearity: "tanh" or "relu".
         device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.RNNCell.html
     """
 
     _mode = "RNN_TANH"
@@ -119,8 +117,6 @@ class LSTMCell(RNNCellBase):
         hidden_size: columns of the states.
         bias: whether there are two biases.
         device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTMCell.html
     """
 
     _mode = "LSTM"
@@ -139,8 +135,6 @@ class GRUCell(RNNCellBase):
         hidden_size: columns of the state.
         bias: whether there are two biases.
         device, dtype: of the parameters; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.GRUCell.html
     """
 
     _mode = "GRU"

@@ -8,10 +8,7 @@ from .module import Module
 
 
 class Flatten(Module):
-    """Axes ``start_dim`` to ``end_dim`` as one.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Flatten.html
-    """
+    """Axes ``start_dim`` to ``end_dim`` as one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
@@ -31,8 +28,6 @@ class Unflatten(Module):
     Args:
         dim: the axis.
         unflattened_size: their lengths.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.Unflatten.html
     """
 
     def __init__(self, dim: int, unflattened_size):

@@ -199,8 +199,6 @@ class TransformerEncoder(Module):
         num_layers: see above.
         norm: what follows the last.
         enable_nested_tensor, mask_check: taken, and without effect: there are no nested tensors.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
     """
 
     def __init__(
@@ -236,8 +234,6 @@ class TransformerDecoder(Module):
         decoder_layer: copied ``num_layers`` times.
         num_layers: see above.
         norm: what follows the last.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.TransformerDecoder.html
     """
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None):
