@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from inspect import signature
 from operator import attrgetter
 
 import numpy as np
@@ -13,6 +15,7 @@ import pellucid
 from pellucid import Tensor
 from pellucid.device import device
 from pellucid.errors import ShapeError
+from pellucid.op.arguments import described
 from pellucid.op.declaration import BY_INDEX, op
 from pellucid.op.elementwise import elementwise
 from pellucid.op.public import EXPORTS, IN_PLACE, METHODS, function
@@ -230,6 +233,37 @@ def test_every_op_is_documented_and_numbered():
             or "Source" in o.call.__doc__
         ), o.name
         assert o.kernel is None or o.reference is not None
+
+
+def test_what_docstrings_leave_out():
+    known = {"a": "known.", "b": "another.", "c": "not told.", "e": "not taken."}
+    text = """One sentence.
+
+        Args:
+            b: its own,
+                in two lines.
+            d: unknown to others.
+
+        Returns:
+            A tensor.
+
+        Example:
+            >>> 1
+        """
+    assert described(text, ("a", "b", "c", "d"), {**known, "c": "told."}, "x.html") == (
+        "One sentence.\n\nArgs:\n    a: known.\n    b: its own,\n        in two lines.\n    c: told.\n"
+        "    d: unknown to others.\n\nReturns:\n    A tensor.\n\n"
+        "Source: https://pytorch.org/docs/stable/x.html\n\nExample:\n    >>> 1"
+    )
+    assert described("One.\n\nSource: a book.", ("b",), known, "x.html") == (
+        "One.\n\nArgs:\n    b: another.\n\nSource: a book."
+    )
+    for made in (pellucid.optim.RAdam, pellucid.optim.lr_scheduler.StepLR, pellucid.distributions.Cauchy):
+        told = re.findall(r"^    (\w+):", made.__doc__, re.MULTILINE)
+        taken = [name for name in signature(made.__init__).parameters if name in told]
+        assert taken == told[: len(taken)]
+        assert len(taken) > 1
+    assert "distributions.html#cauchy" in pellucid.distributions.Cauchy.__doc__
 
 
 def test_public_functions_are_documented():

@@ -26,13 +26,10 @@ class Categorical(Distribution):
     Args:
         probs: (..., n) weights, not negative, which need not add up to 1, or
         logits: (..., n) logarithms of weights.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither.
         ShapeError: they have no axis.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#categorical
 
     Example:
         >>> import pellucid as torch
@@ -111,8 +108,6 @@ class OneHotCategorical(Distribution):
 
     Args:
         probs, logits, validate_args: as `Categorical` has them.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#onehotcategorical
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -192,8 +187,6 @@ class Multinomial(Distribution):
 
     Raises:
         NotImplementedError: total_count is no integer.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#multinomial
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -263,12 +256,9 @@ class MixtureSameFamily(Distribution):
     Args:
         mixture_distribution: a `Categorical` that chooses the component.
         component_distribution: the components.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: they are no such distributions, or do not fit.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#mixturesamefamily
     """
 
     arg_constraints = {}

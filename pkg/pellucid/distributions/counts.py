@@ -60,12 +60,9 @@ class Bernoulli(Odds, ExponentialFamily):
     Args:
         probs: the probability, or
         logits: the logarithm of its odds.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#bernoulli
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -124,12 +121,9 @@ class Binomial(Odds, Distribution):
         total_count: of trials.
         probs: the probability of a success, or
         logits: the logarithm of its odds.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#binomial
     """
 
     arg_constraints = {
@@ -199,12 +193,9 @@ class Geometric(Odds, Distribution):
     Args:
         probs: the probability of a success, above 0, or
         logits: the logarithm of its odds.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither, or a probability is 0.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#geometric
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -249,12 +240,9 @@ class NegativeBinomial(Odds, Distribution):
         total_count: of failures, not negative; need not be whole.
         probs: the probability of a success, below 1, or
         logits: the logarithm of its odds.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#negativebinomial
     """
 
     arg_constraints = {
@@ -305,9 +293,6 @@ class Poisson(ExponentialFamily):
 
     Args:
         rate: not negative.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#poisson
     """
 
     arg_constraints = {"rate": constraints.nonnegative}

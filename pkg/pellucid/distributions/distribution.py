@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from inspect import signature
 from typing import Any
 
 from ..autograd.derivatives import grad
 from ..autograd.grad_mode import unrecorded
 from ..errors import ArgumentError, RangeError, ShapeError
+from ..op.arguments import described
 from ..tensors.shape import Size, sizes
 from ..tensors.tensor import Tensor
 from . import constraints
@@ -63,6 +65,13 @@ class Distribution:
     _validate_args: bool = __debug__
     # Tensors that are no batch of parameters.
     _shared: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        init = vars(cls).get("__init__")
+        if init is not None and cls.__doc__ and cls.__module__.startswith("pellucid."):
+            names, page = signature(init).parameters, f"distributions.html#{cls.__name__.lower()}"
+            cls.__doc__ = described(cls.__doc__, names, {"validate_args": "as `Distribution` has it."}, page)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -263,12 +272,9 @@ class Independent(Distribution):
     Args:
         base_distribution: the distribution.
         reinterpreted_batch_ndims: how many of the last axes of its batch become axes of a value.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: the batch has fewer axes.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#independent
     """
 
     arg_constraints = {}

@@ -23,9 +23,6 @@ class Gumbel(TransformedDistribution):
     Args:
         loc: the mode.
         scale: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#gumbel
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -80,9 +77,6 @@ class Weibull(TransformedDistribution):
 
     Args:
         scale, concentration: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#weibull
     """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
@@ -123,9 +117,6 @@ class Pareto(TransformedDistribution):
 
     Args:
         scale, alpha: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#pareto
     """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
@@ -164,9 +155,6 @@ class Kumaraswamy(TransformedDistribution):
 
     Args:
         concentration1, concentration0: a and b, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#kumaraswamy
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -220,9 +208,6 @@ class GeneralizedPareto(Distribution):
         loc: the threshold.
         scale: positive.
         concentration: c.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#generalizedpareto
     """
 
     arg_constraints = {

@@ -28,9 +28,6 @@ class Gamma(ExponentialFamily):
     Args:
         concentration: a, positive.
         rate: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#gamma
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
@@ -94,9 +91,6 @@ class Chi2(Gamma):
 
     Args:
         df: degrees of freedom, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#chi2
     """
 
     arg_constraints = {"df": constraints.positive}
@@ -115,9 +109,6 @@ class Exponential(ExponentialFamily):
 
     Args:
         rate: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#exponential
     """
 
     arg_constraints = {"rate": constraints.positive}
@@ -175,9 +166,6 @@ class InverseGamma(TransformedDistribution):
 
     Args:
         concentration, rate: of the gamma distribution, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#inversegamma
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
@@ -225,9 +213,6 @@ class FisherSnedecor(Distribution):
 
     Args:
         df1, df2: degrees of freedom, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#fishersnedecor
     """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
@@ -271,9 +256,6 @@ class StudentT(Distribution):
         df: degrees of freedom, positive.
         loc: the median.
         scale: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#studentt
     """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}

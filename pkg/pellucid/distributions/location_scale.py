@@ -24,9 +24,6 @@ class Normal(ExponentialFamily):
     Args:
         loc: the mean.
         scale: the standard deviation, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#normal
 
     Example:
         >>> import pellucid as torch
@@ -90,9 +87,6 @@ class Laplace(Distribution):
     Args:
         loc: the mean.
         scale: positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#laplace
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -144,9 +138,6 @@ class Cauchy(Distribution):
     Args:
         loc: the median.
         scale: half the width at half the height, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#cauchy
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -192,12 +183,9 @@ class Uniform(Distribution):
 
     Args:
         low, high: the bounds.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: a lower bound is not below its upper one.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#uniform
     """
 
     arg_constraints = {
@@ -258,9 +246,6 @@ class VonMises(Distribution):
     Args:
         loc: the mean angle.
         concentration: k, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#vonmises
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}

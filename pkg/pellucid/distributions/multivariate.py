@@ -94,13 +94,10 @@ class MultivariateNormal(_Covariance, Distribution):
         covariance_matrix: (..., n, n) positive-definite, or
         precision_matrix: its inverse, or
         scale_tril: its lower Cholesky factor.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: not exactly one of the three is given.
         ShapeError: one has too few axes.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#multivariatenormal
     """
 
     arg_constraints = {
@@ -156,12 +153,9 @@ class LowRankMultivariateNormal(Distribution):
         loc: (..., n) the mean.
         cov_factor: (..., n, rank) W.
         cov_diag: (..., n) D, positive.
-        validate_args: as `Distribution` has it.
 
     Raises:
         ShapeError: shapes do not fit.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#lowrankmultivariatenormal
     """
 
     arg_constraints = {
@@ -256,7 +250,6 @@ class Wishart(_Covariance, ExponentialFamily):
         covariance_matrix: (..., n, n) positive-definite, or
         precision_matrix: its inverse, or
         scale_tril: its lower Cholesky factor.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: not exactly one of the three is given, or df is too small.

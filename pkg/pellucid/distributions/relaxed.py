@@ -27,7 +27,6 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
         probs: ``1 / (1 + exp(-t))``, kept between 0 and 1, or
         logits: t.
         lims: accepted for PyTorch's sake, which uses series between these probabilities.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: both are given, or neither.
@@ -160,8 +159,6 @@ class RelaxedBernoulli(TransformedDistribution):
     Args:
         temperature: positive.
         probs, logits, validate_args: as `Bernoulli` has them.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#relaxedbernoulli
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -257,8 +254,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     Args:
         temperature: positive.
         probs, logits, validate_args: as `Categorical` has them.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#relaxedonehotcategorical
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -27,9 +27,6 @@ class Dirichlet(ExponentialFamily):
 
     Args:
         concentration: a, positive, with at least one axis.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#dirichlet
     """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
@@ -87,9 +84,6 @@ class Beta(ExponentialFamily):
 
     Args:
         concentration1, concentration0: a and b, positive.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#beta
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -156,7 +150,6 @@ class LKJCholesky(Distribution):
     Args:
         dim: rows of the matrix, at least 2.
         concentration: positive; 1 for equal density.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: dim is less than 2.

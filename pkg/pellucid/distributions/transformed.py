@@ -26,12 +26,9 @@ class TransformedDistribution(Distribution):
     Args:
         base_distribution: the distribution.
         transforms: a transform or several, in the order in which they are applied.
-        validate_args: as `Distribution` has it.
 
     Raises:
         RangeError: they are no transforms, or the distribution has too few axes for them.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#transformeddistribution
 
     Example:
         >>> import pellucid as torch
@@ -139,9 +136,6 @@ class LogNormal(TransformedDistribution):
 
     Args:
         loc, scale: mean and standard deviation of the logarithm.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#lognormal
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -260,9 +254,6 @@ class LogisticNormal(TransformedDistribution):
 
     Args:
         loc, scale: of the normal numbers.
-        validate_args: as `Distribution` has it.
-
-    Source: https://pytorch.org/docs/stable/distributions.html#logisticnormal
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

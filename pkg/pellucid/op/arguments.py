@@ -7,7 +7,9 @@ numbers, integer tensors of one element, which are read) and refuses the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from inspect import cleandoc
 from typing import Any
 
 import numpy as np
@@ -201,3 +203,33 @@ def laid_out(name: str, call: Callable, args: tuple, kwargs: dict[str, Any]) -> 
         return made
     grad, made = made.requires_grad, made.detach().contiguous(memory_format=order)
     return made.requires_grad_(grad)
+
+
+def described(text: str, names: Iterable[str], known: dict[str, str], page: str = "") -> str:
+    """A docstring with what it leaves out: arguments that many have, in their order, and where it comes from.
+
+    Args:
+        text: the docstring.
+        names: all arguments.
+        known: what is said of some.
+        page: of PyTorch's documentation, if it is to be named.
+    """
+    text, example, program = cleandoc(text).partition("\n\nExample:\n")
+    order = {name: k for k, name in enumerate(names)}
+    told = {
+        n: f"    {n}: {known[n]}"
+        for n in order
+        if n in known and not re.search(rf"^    .*\b{n}\b.*: ", text, re.M)
+    }
+    if told:
+        # Among the arguments that it says, else behind the first paragraph.
+        first, args, rest = text.partition("\n\nArgs:\n")
+        if not args:
+            first, _, rest = text.partition("\n\n")
+        own, _, rest = rest.partition("\n\n") if args else ("", "", rest)
+        entries = [*told.values(), *(re.split(r"\n(?=    \S)", own) if own else [])]
+        entries.sort(key=lambda entry: order.get(re.match(r"\W*(\w+)", entry)[1], 0))  # type: ignore[index]
+        text = "\n".join([f"{first}\n\nArgs:", *entries, *(["", rest] if rest else [])])
+    if page and "Source:" not in text:
+        text += f"\n\nSource: https://pytorch.org/docs/stable/{page}"
+    return text + example + program

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
-from inspect import Parameter, cleandoc, signature
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import is_grad_enabled
@@ -18,11 +18,10 @@ from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, Pell
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
-from .arguments import READERS, laid_out, laid_words, named, reader, wrong
+from .arguments import READERS, described, laid_out, laid_words, named, reader, wrong
 
 F = TypeVar("F", bound=Callable)
 
-_PAGES = "https://pytorch.org/docs/stable/"
 # Functions that another one's page explains.
 _EXPLAINED = {
     **{name: f"nn.functional.{name}" for name in ("relu", "softmax", "log_softmax")},
@@ -235,26 +234,14 @@ def page_of(name: str, exports: str | tuple[str, ...]) -> str:
 
 
 def documented(function: Callable, page: str) -> str:
-    """The docstring of a function, with arguments that many have, and the page of PyTorch's documentation,
-    unless it says them itself."""
-    text = cleandoc(function.__doc__ or "")
+    """The docstring of a function, with arguments that many have and its page of PyTorch's documentation."""
     code: Any = function.__code__
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     form = form_of(function).parameters
-    names = [n for n in dict.fromkeys((*form, *taken)) if n in _SHARED]
-    names = [n for n in names if n != "dim" or str(form[n].annotation).partition(" | ")[0] == "int"]
-    told = [f"    {n}: {_SHARED[n]}" for n in names if not re.search(rf"^    .*\b{n}\b.*: ", text, re.M)]
-    if told:
-        # Behind the arguments that it says, else behind the first paragraph.
-        first, args, rest = text.partition("\n\nArgs:\n")
-        if not args:
-            first, _, rest = text.partition("\n\n")
-        own, _, rest = rest.partition("\n\n") if args else ("", "", rest)
-        text = "\n".join([f"{first}\n\nArgs:", *([own] if own else []), *told, *(["", rest] if rest else [])])
-    if "Source:" not in text:
-        page = "special" if page.startswith("special.") else f"generated/torch.{_EXPLAINED.get(page, page)}"
-        text += f"\n\nSource: {_PAGES}{page}.html"
-    return text
+    is_axis = "dim" in form and str(form["dim"].annotation).partition(" | ")[0] == "int"
+    names = [n for n in dict.fromkeys((*form, *taken)) if n != "dim" or is_axis]
+    page = "special" if page.startswith("special.") else f"generated/torch.{_EXPLAINED.get(page, page)}"
+    return described(function.__doc__ or "", names, _SHARED, f"{page}.html")
 
 
 def explained(function: Callable) -> Callable:

@@ -13,15 +13,8 @@ class Adagrad(ElementwiseOptimizer):
     """``param -= lr * g / (sqrt(sum of g^2) + eps)``.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
         lr_decay: the rate of step t is ``lr / (1 + (t - 1) * lr_decay)``.
-        weight_decay: times the parameter is added to the gradient.
         initial_accumulator_value: with what the sum begins.
-        eps: added to the denominator.
-        foreach, fused: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is negative.
@@ -64,14 +57,9 @@ class Adadelta(ElementwiseOptimizer):
     """Steps as large as the recent ones, by the means of their squares and of the gradients'.
 
     Args:
-        params: parameters or groups.
         lr: times the step.
         rho: what the running means keep per step.
         eps: added to both means.
-        weight_decay: times the parameter is added to the gradient.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.
@@ -114,16 +102,9 @@ class RMSprop(ElementwiseOptimizer):
     """``param -= lr * g / (sqrt(mean of g^2) + eps)``, with momentum its running sum.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
         alpha: what the running mean keeps per step.
-        eps: added to the denominator.
-        weight_decay: times the parameter is added to the gradient.
         momentum: share of the last step that is kept.
         centered: take the gradient's variance instead of the mean of its square.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is negative.

@@ -19,15 +19,7 @@ class Adam(ElementwiseOptimizer):
     """``param -= lr * m / (sqrt(v) + eps)`` with m and v the corrected means of the gradient and its square.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
-        weight_decay: times the parameter is added to the gradient.
         amsgrad: use the largest v so far.
-        foreach, capturable, fused: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
         decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead, as `AdamW` does.
 
     Raises:
@@ -77,15 +69,8 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameter directly, instead of being part of the gradient.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
         weight_decay: ``lr * weight_decay`` of the parameter is taken away per step.
         amsgrad: use the largest v so far.
-        maximize: go up instead of down.
-        foreach, capturable, fused: taken, and without effect: a step is one dispatch per parameter.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.
@@ -116,16 +101,8 @@ class NAdam(ElementwiseOptimizer):
     """Adam with Nesterov's momentum, whose share grows towards beta1 with the steps.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
-        weight_decay: times the parameter is added to the gradient.
         momentum_decay: how fast the momentum's share grows.
         decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.
@@ -175,15 +152,7 @@ class RAdam(ElementwiseOptimizer):
     """Adam that goes without the second moment until enough steps tell its variance.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
-        weight_decay: times the parameter is added to the gradient.
         decoupled_weight_decay: shrink the parameter by ``lr * weight_decay`` instead.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.
@@ -235,14 +204,8 @@ class Adamax(ElementwiseOptimizer):
     """Adam whose second moment is the largest gradient, each step's a little less.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
         betas: what the running mean and the largest gradient keep per step.
         eps: added to the gradient's size.
-        weight_decay: times the parameter is added to the gradient.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        maximize: go up instead of down.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is out of range.

@@ -31,7 +31,6 @@ class SequentialLR(LRScheduler):
     """One schedule after the other.
 
     Args:
-        optimizer: whose rates.
         schedulers: each begins its own count at its milestone.
         milestones: steps at which the second and later ones begin.
         last_epoch: the step before the first, as PyTorch counts: -1.
@@ -130,7 +129,6 @@ class ReduceLROnPlateau(LRScheduler):
     """Times ``factor`` when a measure has not become better for more than ``patience`` steps.
 
     Args:
-        optimizer: whose rates.
         mode: "min" or "max": which way is better.
         factor: below 1.
         patience: steps without a better measure that are borne.

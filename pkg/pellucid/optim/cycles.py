@@ -26,7 +26,6 @@ class OneCycleLR(LRScheduler):
         base_momentum, max_momentum: the lowest and the highest momentum, or one per group.
         div_factor, final_div_factor: see above.
         three_phase: come back to the start as slowly as it was left, then go on to the last rate.
-        last_epoch: steps already taken; -1 begins anew.
 
     Raises:
         RangeError: a step after the last, settings out of range, or an optimizer without momentum.
@@ -136,7 +135,6 @@ class CyclicLR(LRScheduler):
         scale_mode: "cycle" or "iterations": of what ``scale_fn`` is a function.
         cycle_momentum: whether momentum (or the first beta) goes down while the rate goes up, and back.
         base_momentum, max_momentum: the lowest and the highest momentum, or one per group.
-        last_epoch: steps already taken; -1 begins anew.
 
     Raises:
         RangeError: an unknown mode, or an optimizer without momentum.
@@ -226,11 +224,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     long as the last.
 
     Args:
-        optimizer: whose rates.
         T_0: steps of the first.
         T_mult: see above.
         eta_min: the lowest rate.
-        last_epoch: steps already taken; -1 begins anew.
 
     Raises:
         RangeError: ``T_0`` or ``T_mult`` is no positive integer.

@@ -78,11 +78,6 @@ class Adam8bit(Optimizer):
     parameters, such as biases and norms, keep float32 state.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
-        weight_decay: times the parameter is added to the gradient.
         min_8bit_size: parameters with fewer numbers keep float32 state.
         block_size: numbers with one scale.
 
@@ -201,10 +196,6 @@ class AdamW8bit(Adam8bit):
     """`Adam8bit` whose weight decay shrinks the parameter directly, as `AdamW`'s does.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
-        betas: what the running means keep per step.
-        eps: added to the denominator.
         weight_decay: ``lr * weight_decay`` of the parameter is taken away per step.
         min_8bit_size: parameters with fewer numbers keep float32 state.
         block_size: numbers with one scale.

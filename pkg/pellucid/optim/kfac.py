@@ -28,11 +28,9 @@ class KFAC(Optimizer):
 
     Args:
         model: a module, whose linear layers it listens to.
-        lr: learning rate.
         momentum: share of the last step that is kept.
         damping: added to both factors, ``sqrt(damping)`` each with the ratio of their traces.
         decay: of the running means of A and G.
-        weight_decay: times the parameter is added to the gradient.
         inverse_every: steps between two inversions.
         kl_clip: the step is shortened so that ``lr^2 * step * gradient`` stays below; None does not.
 

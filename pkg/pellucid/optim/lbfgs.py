@@ -130,7 +130,6 @@ class LBFGS(Optimizer):
 
     Args:
         params: parameters; one group at most.
-        lr: learning rate.
         max_iter: iterations per step.
         max_eval: evaluations of the closure per step; 1.25 * max_iter if None.
         tolerance_grad: end where no element of the gradient is larger.

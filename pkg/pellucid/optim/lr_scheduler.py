@@ -19,9 +19,7 @@ class LambdaLR(LRScheduler):
     """``base * lr_lambda(step)``.
 
     Args:
-        optimizer: whose rates.
         lr_lambda: a function of the step, or one per group.
-        last_epoch: steps already taken; -1 begins anew.
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable | Sequence[Callable], last_epoch: int = -1):
@@ -158,10 +156,8 @@ class CosineAnnealingLR(FactorLR):
     """``eta_min + (base - eta_min) * (1 + cos(pi * step / T_max)) / 2``, up again after ``T_max`` steps.
 
     Args:
-        optimizer: whose rates.
         T_max: steps of half a wave.
         eta_min: the lowest rate.
-        last_epoch: steps already taken; -1 begins anew.
 
     Source: Loshchilov and Hutter 2017, "SGDR", equation 5
     """

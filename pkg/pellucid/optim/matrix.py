@@ -33,14 +33,12 @@ class Adafactor(Optimizer):
     Steps are relative to the parameter's size, and clipped by their own.
 
     Args:
-        params: parameters or groups.
         lr: the largest relative step; that of step t is at most ``t^-0.5``.
         beta2_decay: the running means take ``t^beta2_decay`` of step t.
         eps: the least mean (None: the dtype's epsilon), and the least size of a parameter.
         d: above which mean size a step is clipped.
         weight_decay: ``lr * weight_decay`` of the parameter is taken away per step.
         foreach: taken, and without effect.
-        maximize: go up instead of down.
 
     Raises:
         ValueError: a setting is out of range.
@@ -109,7 +107,6 @@ class Muon(Optimizer):
 
     Args:
         params: parameters of two axes, or groups of them.
-        lr: learning rate.
         weight_decay: ``lr * weight_decay`` of the parameter is taken away per step.
         momentum: what the running mean of gradients keeps per step.
         nesterov: look ahead by one step of momentum.

@@ -17,7 +17,7 @@ from ..tensors import dtypes as dt
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
 from .replayed import counts, followed
-from .settings import check, checked
+from .settings import check, constructed
 
 _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post")
 
@@ -79,8 +79,7 @@ class Optimizer:
         super().__init_subclass__(**options)
         if "step" in cls.__dict__:
             cls.step = _hooked(cls.step)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = checked(cls.__init__)
+        constructed(cls)
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]):
         if isinstance(params, Tensor):

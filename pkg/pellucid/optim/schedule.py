@@ -11,7 +11,7 @@ from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe, number
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
-from .settings import checked
+from .settings import constructed
 
 
 def note_step() -> None:
@@ -57,8 +57,7 @@ class LRScheduler:
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        if "__init__" in cls.__dict__:
-            cls.__init__ = checked(cls.__init__)
+        constructed(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_is_optimizer(self, optimizer)

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from ..errors import ArgumentError, RangeError
-from ..op.arguments import named, number, wrong
+from ..op.arguments import described, named, number, wrong
 from ..tensors.tensor import Tensor
 
 # Settings that have a range: the least value, and the least one that is too large. Of pairs, each has it.
@@ -26,6 +26,21 @@ _RANGES = {
     "momentum_decay": (0, inf),
     "d": (1, inf),
     "beta2_decay": (-inf, 1e-9),
+}
+# What arguments of many optimizers and schedules are, where a docstring does not say.
+_SHARED = {
+    "params": "parameters or groups.",
+    "optimizer": "whose rates.",
+    "lr": "learning rate.",
+    "betas": "what the running means keep per step.",
+    "eps": "added to the denominator.",
+    "weight_decay": "times the parameter is added to the gradient.",
+    "foreach": "taken, and without effect: a step is one dispatch per parameter.",
+    "capturable": "taken, and without effect.",
+    "fused": "taken, and without effect.",
+    "maximize": "go up instead of down.",
+    "differentiable": "must be False.",
+    "last_epoch": "steps already taken; -1 begins anew.",
 }
 _PAIRS = ("betas", "etas", "step_sizes")
 
@@ -64,6 +79,16 @@ def check_kinds(made: type, settings: dict[str, Any]) -> None:
                 raise wrong(key, "a text", value)
         except ArgumentError as error:
             raise named(made.__name__, error) from None
+
+
+def constructed(cls: Any) -> None:
+    """Give a class that has a constructor of its own one that is `checked`, and a docstring that is whole."""
+    init = vars(cls).get("__init__")
+    if init is None:
+        return
+    cls.__init__ = checked(init)
+    if cls.__doc__ and cls.__module__.startswith("pellucid."):
+        cls.__doc__ = described(cls.__doc__, signature(init).parameters, _SHARED)
 
 
 def checked(init: Callable) -> Callable:
@@ -105,4 +130,4 @@ def check(name: str, settings: dict[str, Any]) -> None:
         raise RangeError(f"{name}: foreach and fused exclude each other. Give one of them.")
 
 
-__all__ = ["check", "check_kinds", "checked", "given"]
+__all__ = ["check", "check_kinds", "checked", "constructed", "given"]

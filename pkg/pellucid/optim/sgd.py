@@ -15,15 +15,9 @@ class SGD(ElementwiseOptimizer):
     """``param -= lr * g``, where g is the gradient, or with momentum its running sum.
 
     Args:
-        params: parameters or groups.
-        lr: learning rate.
         momentum: share of the last step that is kept.
         dampening: share of the gradient that is left out of the sum.
-        weight_decay: times the parameter is added to the gradient.
         nesterov: look ahead by one step of momentum.
-        maximize: go up instead of down.
-        foreach, fused: taken, and without effect: a step is one dispatch per parameter.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is negative, or ``nesterov`` without momentum or with dampening.
@@ -86,15 +80,10 @@ class ASGD(ElementwiseOptimizer):
     """Gradient descent at a falling rate; the state "ax" is the mean of the parameters since step ``t0``.
 
     Args:
-        params: parameters or groups.
         lr: learning rate; that of step t is ``lr / (1 + lambd * lr * t)^alpha``.
         lambd: decay of the parameters.
         alpha: power of the falling rate.
         t0: the step at which the mean begins.
-        weight_decay: times the parameter is added to the gradient.
-        maximize: go up instead of down.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is negative.
@@ -142,13 +131,9 @@ class Rprop(ElementwiseOptimizer):
     """A step of its own for every element, which grows while the gradient's sign stays and else shrinks.
 
     Args:
-        params: parameters or groups.
         lr: the first steps.
         etas: by how much a step shrinks and grows.
         step_sizes: the least and the largest step.
-        maximize: go up instead of down.
-        foreach, capturable: taken, and without effect: a step is one dispatch per parameter.
-        differentiable: must be False.
 
     Raises:
         ValueError: a setting is negative, or ``etas`` not on both sides of 1.

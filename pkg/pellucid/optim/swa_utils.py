@@ -200,11 +200,9 @@ class SWALR(LRScheduler):
     """From the present rates to ``swa_lr`` within ``anneal_epochs`` steps, and no further.
 
     Args:
-        optimizer: whose rates.
         swa_lr: the last rate, or one per group.
         anneal_epochs: see above.
         anneal_strategy: "cos" or "linear".
-        last_epoch: steps already taken; -1 begins anew.
 
     Raises:
         RangeError: a setting is out of range.
