@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Callable
+from inspect import cleandoc
 from itertools import takewhile
 from typing import Any
 
 from ...device import device as Device
 from ...device.stream import stream
 from ...errors import ArgumentError, DeviceError, DTypeError
+from ...op.arguments import described
 from ...ops.shape.creation import empty_like
 from ...tensors.absent import public as known
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
@@ -21,8 +23,6 @@ from ..state import IncompatibleKeys, Stateful
 
 # Layers that PyTorch names without a page of their own.
 _WITHOUT_PAGE = {"CrossMapLRN2d", "NLLLoss2d", "RNNCellBase"}
-# Python 3.13 takes the indentation from docstrings.
-_INDENT = "" if sys.version_info >= (3, 13) else "    "
 
 # Grows with every change that may alter what a call computes: an attribute, a hook, train or eval.
 version = 0
@@ -42,15 +42,14 @@ def _looked() -> None:
 
 def _documented(cls: type) -> str:
     """The docstring of a layer, with the arguments that a private class explains, and PyTorch's page."""
-    text, example, rest = (cls.__doc__ or "").rstrip().partition(f"\n\n{_INDENT}Example:")
-    args, kinds = f"\n\n{_INDENT}Args:", takewhile(lambda c: c.__name__[0] == "_", cls.__mro__[1:])
-    shared = next((doc for kind in kinds if args in (doc := kind.__doc__ or "")), "")
+    text, args = cleandoc(cls.__doc__ or ""), "\n\nArgs:"
     if args not in text and "__init__" not in vars(cls):
-        text += "".join(shared.rstrip().partition(args)[1:])
-    page = cls.__name__
-    if "Source:" not in text and page in known()["torch.nn"] and page not in _WITHOUT_PAGE:
-        text += f"\n\n{_INDENT}Source: https://pytorch.org/docs/stable/generated/torch.nn.{page}.html"
-    return f"{text}{example}{rest}\n"
+        kinds = takewhile(lambda c: c.__name__[0] == "_", cls.__mro__[1:])
+        shared = next((doc for kind in kinds if args in (doc := cleandoc(kind.__doc__ or ""))), "")
+        first, *rest = re.split(r"(?=\n\n(?:Source|Example):)", text, maxsplit=1)
+        text = "".join([first, *shared.partition(args)[1:], *rest])
+    has_page = cls.__name__ in known()["torch.nn"] and cls.__name__ not in _WITHOUT_PAGE
+    return described(text, (), {}, f"generated/torch.nn.{cls.__name__}.html" if has_page else "")
 
 
 class Module(Listened, Stateful["Module"]):

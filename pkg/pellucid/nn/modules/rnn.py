@@ -244,8 +244,8 @@ class RNN(RNNBase):
         self.nonlinearity = nonlinearity
 
 
-class LSTM(RNNBase):
-    """Long short-term memory: gates of input, forgetting, candidate and output, and a cell state.
+class _Gated(RNNBase):
+    """A layer whose cells have gates.
 
     Args:
         input_size, hidden_size, num_layers, bias, batch_first: see `RNNBase`.
@@ -253,6 +253,31 @@ class LSTM(RNNBase):
 
     Raises:
         RangeError: a setting is out of range.
+    """
+
+    cells: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype: DType | None = None,
+    ):
+        super().__init__(
+            self.cells, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            proj_size, device, dtype,
+        )  # fmt: skip
+
+
+class LSTM(_Gated):
+    """Long short-term memory: gates of input, forgetting, candidate and output, and a cell state.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.LSTM.html; Hochreiter and Schmidhuber 1997
 
@@ -263,55 +288,16 @@ class LSTM(RNNBase):
         (Size([5, 2, 4]), Size([1, 2, 4]))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device=None,
-        dtype: DType | None = None,
-    ):
-        super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
-            device, dtype,
-        )  # fmt: skip
+    cells = "LSTM"
 
 
-class GRU(RNNBase):
+class GRU(_Gated):
     """A gated recurrent unit: gates of resetting and keeping, and a candidate.
-
-    Args:
-        input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: see
-            `RNNBase`.
-
-    Raises:
-        RangeError: a setting is out of range.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.GRU.html; Cho et al. 2014
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device=None,
-        dtype: DType | None = None,
-    ):
-        super().__init__(
-            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size,
-            device, dtype,
-        )  # fmt: skip
+    cells = "GRU"
 
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
