@@ -25,6 +25,7 @@ from models.quantized_folders import (
 )
 from models.tiny import close, loaded, made, ours, saved, some_ids
 from pellucid.errors import DTypeError, FormatError, OutOfMemoryError, WeightError
+from pellucid.nn.ao.quantization import float_inputs
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -44,7 +45,7 @@ def test_a_folder_has_its_values(way, tmp_path):
 def test_a_folder_gives_the_logits_of_its_values(case, tmp_path, device):
     quantize, settings, format = CASES[case]
     theirs, folder = quantized(tmp_path, quantize, settings)
-    mine = loaded(folder, device)
+    mine = float_inputs(loaded(folder, device))
     layer = mine.model.layers[1]
     assert {layer.mlp.down_proj.weight.dtype.name, layer.self_attn.k_proj.weight.dtype.name} == {format}
     assert mine.lm_head.weight.dtype is pellucid.float32

@@ -15,6 +15,7 @@ import numpy as np
 from .. import weights
 from ..device import device as Device
 from ..errors import ArgumentError, DTypeError
+from ..nn.ao.quantization import input_quantization
 from ..quant.encoding import ENCODERS
 from ..quant.format import BLOCK_FORMATS
 from ..tensors.tensor import Tensor
@@ -85,6 +86,11 @@ def save_gguf(
             raise DTypeError(
                 f"save_gguf: floats are not encoded to {name!r}. There are float32, {', '.join(ENCODERS)}."
             )
+    if any(input_quantization(module) is not None for module in model.modules()):
+        raise ArgumentError(
+            "save_gguf: layers of this model round their input, which a GGUF cannot say. Call "
+            "pellucid.ao.quantization.float_inputs(model) first; save_pretrained() keeps it."
+        )
     factors = _factors(model)
     entries = _entries(model, reader, formats)
     metadata = _metadata(model, architecture, tokenizer)

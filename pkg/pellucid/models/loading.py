@@ -12,6 +12,7 @@ from .. import weights
 from ..device import device as Device
 from ..device.stream import Storage, stream
 from ..errors import DeviceError, DTypeError, OutOfMemoryError, WeightError
+from ..nn.ao.quantization import quantize_input
 from ..nn.parameter import Parameter
 from ..op.kernel.element_types import physical
 from ..quant.format import FORMATS
@@ -116,6 +117,10 @@ def load_weights(
         stream().flush()
         stream().open().trim()
     model.requires_grad_(exact)
+    if dtype is not dt.float32:
+        for target, weight in stored.items():
+            if weight.activations is not None:
+                quantize_input(model.get_submodule(target.rpartition(".")[0]), weight.activations)
 
 
 def load_tensors(

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import ArgumentError
+from ..nn.ao.quantization import input_quantization
 from ..ops.shape.creation import empty
+from ..quant.activations import DynamicQuantization
 from ..quant.format import FORMATS, UNIT, QuantFormat
 from ..quant.weight import planes_of
 from ..tensors import dtypes as dt
@@ -211,9 +213,19 @@ def config_keys(model: Any) -> dict[str, Any]:
         sizes[piece.dtype.name] += prod(piece.shape) if piece.plane is None else 0
         planes += piece.plane is not None
     if planes:
-        written["quantization_config"] = {"quant_method": "pellucid"}
+        written["quantization_config"] = {"quant_method": "pellucid", **_activations(model)}
     written["torch_dtype" if "torch_dtype" in origin else "dtype"] = max(sizes, key=sizes.__getitem__)
     return {"architectures": [kind.__name__], "model_type": kind.model_types[0], **origin, **written}
+
+
+def _activations(model: Any) -> dict[str, Any]:
+    """Which layers round their input, and how."""
+    groups: dict[DynamicQuantization, list[str]] = {}
+    for path, module in model.named_modules():
+        if (how := input_quantization(module)) is not None:
+            groups.setdefault(how, []).append(path)
+    found = [{**how.to_dict(), "layers": layers} for how, layers in groups.items()]
+    return {"input_activations": found} if found else {}
 
 
 def _slowed(model: Any) -> dict[str, Any]:

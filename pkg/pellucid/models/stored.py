@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import weights
 from ..errors import FormatError
+from ..quant.activations import LAYER, DynamicQuantization
 from ..quant.format import FORMATS, QuantFormat
 from ..quant.stored import WANTED, Stored
 from ..quant.weight import weight_from_planes
@@ -32,6 +33,7 @@ class StoredWeight:
         settings: the checkpoint's quantization_config.
         infos: its tensors, by what follows the layer's name.
         shape: the weight's.
+        activations: how its layer rounds what it multiplies, if it does.
     """
 
     format: QuantFormat
@@ -39,6 +41,7 @@ class StoredWeight:
     settings: Mapping[str, Any]
     infos: Mapping[str, TensorInfo]
     shape: tuple[int, int]
+    activations: DynamicQuantization | None = None
 
     def weight(self, tensors: list[Tensor]) -> Tensor:
         """The weight of its tensors, which are in the order of ``infos``."""
@@ -75,16 +78,17 @@ def find_stored(
     matches = list({layer: (f, s, layer, infos) for f, s, layer, infos in matches}.values())
     states = yield from _states(checkpoint, matches)
     for format, stored, layer, infos in matches:
-        known = {**settings, **states.get(layer, {})}
+        known = {**settings, **states.get(layer, {}), LAYER: layer}
         if (parameter := parameters.get(f"{layer}.weight")) is not None:
             known[WANTED] = tuple(parameter.shape)
         try:
             shape = stored.shape({part: info.shape for part, info in infos.items()}, known)
+            activations = stored.activations(known)
         except FormatError as error:
             raise FormatError(
                 f"{checkpoint.name}: {layer}: {error} Load another file of the model, such as a GGUF."
             ) from None
-        found[f"{layer}.weight"] = StoredWeight(format, stored, known, infos, shape)
+        found[f"{layer}.weight"] = StoredWeight(format, stored, known, infos, shape, activations)
         others = {f"{layer}.{part}" for part in stored.expected}
         others = {n for n in others if n in checkpoint and n not in parameters}
         if any(checkpoint[n].numel > prod(shape) for n in others):
@@ -119,7 +123,7 @@ def _matches(checkpoint: Checkpoint, ways: list[tuple[QuantFormat, Stored]]):
 
 
 def _flat(name: str, settings: Any) -> Any:
-    """Settings with those of compressed-tensors for weights, which stand in groups, among the others."""
+    """Settings with those of compressed-tensors for layers, which stand in groups, among the others."""
     groups = settings.get("config_groups") if isinstance(settings, Mapping) else None
     if not isinstance(groups, Mapping):
         return settings
@@ -127,7 +131,8 @@ def _flat(name: str, settings: Any) -> Any:
     for group in groups.values():
         of_weights = group.get("weights") if isinstance(group, Mapping) else None
         if isinstance(of_weights, Mapping):
-            kinds.append({**of_weights, "format": group.get("format") or settings.get("format")})
+            format, inputs = group.get("format") or settings.get("format"), group.get("input_activations")
+            kinds.append({**of_weights, "format": format, "input_activations": inputs})
     if any(kind != kinds[0] for kind in kinds):
         raise FormatError(
             f"{name}: config_groups of quantization_config quantize weights in {len(kinds)} ways; one is "

@@ -16,6 +16,7 @@ import numpy as np
 from ..device.resources import add_text
 from ..errors import FormatError, ShapeError
 from ..tensors.dtypes import NAMES, DType
+from .activations import of_saved
 from .stored import Expected, Settings, Shapes, Stored
 
 UNIT = 32  # columns of a unit, in every format
@@ -150,6 +151,7 @@ def _own_way(format: QuantFormat) -> Stored:
         shape=shape,
         expected={f"{name}_{plane}": wanted for plane, wanted in format.bounds.items()},
         planes=lambda tensors, settings: list(tensors.values()),
+        activations=of_saved,
     )
 
 

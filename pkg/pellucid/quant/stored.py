@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..tensors.tensor import Tensor
+from .activations import DynamicQuantization
 
 Settings = Mapping[str, Any]  # the quantization_config, which nobody has checked
 WANTED = "_shape"  # among them: the shape of the model's parameter, where it has one of the name
@@ -50,6 +51,7 @@ class Stored:
         ignored: tensors that may be there and do not matter.
         separator: what stands between the name of a layer and those of its tensors.
         state: a tensor that is JSON, an object whose keys stand among the settings of the weight.
+        activations: the settings to how a layer rounds its input; None if it does not.
     """
 
     methods: tuple[str, ...]
@@ -61,6 +63,7 @@ class Stored:
     ignored: tuple[str, ...] = ()
     separator: str = "."
     state: str = ""
+    activations: Callable[[Settings], DynamicQuantization | None] = lambda settings: None
 
     def unread(self, settings: Settings) -> list[str]:
         """The keys of settings that this is not the way of."""

@@ -11,7 +11,7 @@ from torch.ao import quantization as theirs
 import pellucid as torch
 from pellucid.nn import functional as F
 from pellucid.nn.ao import quantization as ours
-from pellucid.nn.ao.quantization.fake_quantize import round_to_fp8
+from pellucid.quant.float8 import round_to_fp8
 
 X = np.random.default_rng(0).standard_normal((3, 5, 8)).astype(np.float32) * 2 + 0.5
 KINDS = {

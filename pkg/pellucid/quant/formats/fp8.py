@@ -14,6 +14,8 @@ import numpy as np
 from ...errors import FormatError
 from ...tensors.dtypes import float32, int32, uint8
 from ...tensors.tensor import Tensor
+from ..activations import DynamicQuantization, of_compressed_tensors, of_torchao
+from ..float8 import LARGEST
 from ..format import UNIT, Plane, QuantFormat
 from ..stored import Settings, Shapes, Stored
 from .int8_rows import plain_names
@@ -111,6 +113,26 @@ def _as_floats(scales: Tensor) -> Tensor:
     return bits.view(float32)
 
 
+def _activations(settings: Settings) -> DynamicQuantization | None:
+    """Of compressed-tensors what it says; of fbgemm each token by its largest magnitude, up to a bound."""
+    if settings.get("quant_method") != "fbgemm_fp8":
+        return of_compressed_tensors(settings)
+    bound = settings.get("activation_scale_ub", 1200.0)
+    if type(bound) not in (int, float) or not bound > 0:
+        raise FormatError(f"activation_scale_ub {bound!r} is not read; a positive number is.")
+    return DynamicQuantization("fp8_e4m3", LARGEST["fp8_e4m3"], most=float(bound))
+
+
+def _tile_activations(settings: Settings) -> DynamicQuantization | None:
+    """A scale for the columns of a tile, or for a token; None where the file has one."""
+    if settings.get("activation_scheme", "dynamic") != "dynamic":
+        return None
+    tile = _tile(settings)
+    is_power = settings.get("scale_fmt") == "ue8m0"
+    columns = None if tile is None else tile[1]
+    return DynamicQuantization("fp8_e4m3", LARGEST["fp8_e4m3"], columns=columns, powers_of_two=is_power)
+
+
 def _ways(kind: str) -> tuple[Stored, ...]:
     """A scale is of tiles for which settings give a size, else of a row or of all."""
     return (
@@ -120,7 +142,8 @@ def _ways(kind: str) -> tuple[Stored, ...]:
             tensors={"weight": (kind,), "weight_scale": _SCALES},
             shape=_tile_shape("weight_scale"),
             planes=_tile_planes("weight_scale"),
-            ignored=("input_scale", "input_scale_ub"),  # of activations, which stay floats here
+            ignored=("input_scale", "input_scale_ub"),  # of activations; those that are fixed are not read
+            activations=_activations,
         ),
         Stored(
             methods=("fp8",),
@@ -128,6 +151,7 @@ def _ways(kind: str) -> tuple[Stored, ...]:
             shape=_tile_shape("weight_scale_inv"),
             planes=_tile_planes("weight_scale_inv"),
             ignored=("activation_scale",),
+            activations=_tile_activations,
         ),
         Stored(
             methods=("modelopt",),
@@ -142,6 +166,7 @@ def _ways(kind: str) -> tuple[Stored, ...]:
             tensors={"_weight_qdata": (kind,), "_weight_scale": _SCALES},
             shape=lambda shapes, settings: row_shape(plain_names(shapes), settings),
             planes=lambda tensors, settings: _planes(plain_names(tensors), settings),
+            activations=of_torchao,
         ),
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import FormatError
 from ...tensors.dtypes import float32, int16, uint8
 from ...tensors.tensor import Tensor
+from ..activations import of_compressed_tensors, of_torchao
 from ..format import UNIT, Plane, QuantFormat
 from ..stored import Expected, Settings, Shapes, Stored
 from .int4_groups import GPTQ, IN_ORDER, NO_BIAS, group_index, is_version_1
@@ -190,12 +191,17 @@ def _torchao(tensors: Mapping[str, Tensor], settings: Settings) -> list[Tensor]:
 
 _SHAPE = Expected("int64", lambda found, shape, settings: tuple(found) == shape, "the shape is another")
 _NOT_TURNED = {"transform_config": (None, {})}
-_OF_ACTIVATIONS = ("input_scale", "input_zero_point")  # which stay floats here
+_OF_ACTIVATIONS = ("input_scale", "input_zero_point")  # those that are fixed are not read
 
 
 def _compressed_ways(bits: int) -> tuple[Stored, ...]:
     """Packed numbers with and without zero points and g_idx; of 8 bits also one number a byte."""
-    parts = {"methods": ("compressed-tensors",), "shape": _compressed_shape, "planes": _compressed}
+    parts = {
+        "methods": ("compressed-tensors",),
+        "shape": _compressed_shape,
+        "planes": _compressed,
+        "activations": of_compressed_tensors,
+    }
     packed, plain = {"weight_packed": ("int32",)}, {"weight": ("int8",)}
     scale, index = {"weight_scale": _FLOATS}, {"weight_g_idx": ("int32",)}
     asymmetric = {**_NOT_TURNED, "symmetric": (False,)}
@@ -239,6 +245,7 @@ def _compressed_ways(bits: int) -> tuple[Stored, ...]:
                 shape=_torchao_shape,
                 planes=_torchao,
                 ignored=("_weight_act_quant_scale", "_weight_act_quant_zero_point"),
+                activations=of_torchao,
             ),
         ]
     return tuple(found)

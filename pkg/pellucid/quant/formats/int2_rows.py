@@ -1,7 +1,7 @@
 """Ternary weights with a scale per row: BitNet, as transformers packs it.
 
 A byte holds one number of each quarter of the rows. There is one scale for all: ``bitlinear`` divides by it,
-``autobitlinear`` multiplies. Activations, which these layers round to 8 bits, stay floats here.
+``autobitlinear`` multiplies. These layers round activations to 8 bits.
 
 Source: Ma et al. 2024, "The Era of 1-bit LLMs"
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import FormatError
 from ...tensors.tensor import Tensor
+from ..activations import DynamicQuantization
 from ..format import ROW, UNIT, Plane, QuantFormat
 from ..stored import Settings, Shapes, Stored
 
@@ -62,6 +63,7 @@ INT2 = QuantFormat(
                 "quantization_mode": (None, "offline"),
                 "use_rms_norm": (None, False),
             },
+            activations=lambda settings: DynamicQuantization("int8", 127.0, least=1e-5 / 127),
         ),
     ),
 )

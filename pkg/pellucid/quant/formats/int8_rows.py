@@ -6,11 +6,13 @@ Source: https://github.com/vllm-project/compressed-tensors, format int-quantized
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from ...errors import FormatError
+from ..activations import DynamicQuantization, of_compressed_tensors, of_torchao
 from ..format import ROW, UNIT, Plane, QuantFormat
 from ..stored import Expected, Settings, Shapes, Stored
 
@@ -54,6 +56,14 @@ def _vector_planes(tensors, settings: Settings) -> list:
     return planes({"weight": tensors["weight"], "weight_scale": tensors["SCB"] * (1 / 127)}, settings)
 
 
+def _vector_activations(settings: Settings) -> DynamicQuantization:
+    """Rounded but for columns with outliers (LLM.int8(), section 3.2)."""
+    threshold = settings.get("llm_int8_threshold", 6.0)
+    if type(threshold) not in (int, float) or not threshold >= 0:
+        raise FormatError(f"llm_int8_threshold {threshold!r} is not read; 0 and more can be.")
+    return DynamicQuantization("int8", 127.0, threshold=threshold or inf)
+
+
 NO_ZEROS = Expected("int8", lambda zeros, shape, settings: not zeros.any(), "zero points are not zero")
 INT8 = QuantFormat(
     name="int8_rows",
@@ -71,7 +81,8 @@ INT8 = QuantFormat(
             shape=shape,
             planes=planes,
             expected={"weight_zero_point": NO_ZEROS},
-            ignored=("input_scale", "input_zero_point"),  # of activations, which stay floats here
+            ignored=("input_scale", "input_zero_point"),  # of activations; those that are fixed are not read
+            activations=of_compressed_tensors,
         ),
         Stored(
             methods=("bitsandbytes",),
@@ -83,6 +94,7 @@ INT8 = QuantFormat(
                     "uint8", lambda kind, shape, settings: not kind.any(), "rows are not in order"
                 )
             },
+            activations=_vector_activations,
         ),
         Stored(
             methods=("torchao",),
@@ -90,6 +102,7 @@ INT8 = QuantFormat(
             shape=lambda shapes, settings: shape(plain_names(shapes), settings),
             planes=lambda tensors, settings: planes(plain_names(tensors), settings),
             ignored=("_weight_act_quant_scale", "_weight_act_quant_zero_point"),
+            activations=of_torchao,
         ),
     ),
 )

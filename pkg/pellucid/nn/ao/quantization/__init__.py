@@ -4,6 +4,7 @@ Names are those of ``torch.ao.quantization``.
 """
 
 from .calibration import Calibrated, awq, calibrate, gptq, round_to_nearest
+from .dynamic import float_inputs, input_quantization, quantize_input
 from .fake_quantize import FakeQuantize
 from .observers import (
     MinMaxObserver,
@@ -26,10 +27,13 @@ __all__ = [
     "awq",
     "calibrate",
     "convert",
+    "float_inputs",
     "get_default_qat_qconfig",
     "get_default_qconfig",
     "gptq",
+    "input_quantization",
     "prepare",
     "prepare_qat",
+    "quantize_input",
     "round_to_nearest",
 ]

@@ -6,37 +6,11 @@ from typing import Any
 
 from ....autograd.grad_mode import is_grad_enabled
 from ....ops.elementwise.fake_quantize import fake_quantize_per_tensor_affine
-from ....ops.elementwise.numbers import frexp, ldexp
+from ....quant.float8 import LARGEST, round_to_fp8
 from ....tensors.shape import axis
 from ....tensors.tensor import Tensor
 from ...modules.module import Module
-from .observers import FLOATS, MinMaxObserver, ObserverBase, PerBlockMinMaxObserver, PerChannelMinMaxObserver
-
-# Bits of the mantissa, and the exponent of the least normal number.
-_FP8 = {"fp8_e4m3": (3, -6), "fp8_e5m2": (2, -14)}
-
-
-def round_to_fp8(x: Tensor, dtype: str) -> Tensor:
-    """Each number as the nearest of an fp8 type, ties to even; what is too large becomes the largest.
-
-    Args:
-        x: floating point.
-        dtype: ``"fp8_e4m3"`` or ``"fp8_e5m2"``.
-
-    Source: Micikevicius et al. 2022, "FP8 formats for deep learning", table 1
-
-    Example:
-        >>> import pellucid as torch
-        >>> from pellucid.nn.ao.quantization.fake_quantize import round_to_fp8
-        >>> round_to_fp8(torch.tensor([0.3, 17.0, 1000.0], device="cpu"), "fp8_e4m3").tolist()
-        [0.3125, 16.0, 448.0]
-    """
-    mantissa, least = _FP8[dtype]
-    largest = FLOATS[dtype]
-    x = x.clamp(-largest, largest)
-    # frexp gives a mantissa from 1/2 on, so the exponent of a normal number is one less.
-    exponent = (frexp(x)[1] - 1).clamp(min=least) - mantissa
-    return ldexp(ldexp(x, -exponent).round(), exponent).clamp(-largest, largest)
+from .observers import MinMaxObserver, ObserverBase, PerBlockMinMaxObserver, PerChannelMinMaxObserver
 
 
 class FakeQuantize(Module):
@@ -107,12 +81,12 @@ class FakeQuantize(Module):
 
     def _rounded(self, x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
         observer = self.activation_post_process
-        if observer.dtype not in FLOATS:
+        if observer.dtype not in LARGEST:
             return fake_quantize_per_tensor_affine(x, scale, zero, observer.quant_min, observer.quant_max)
         made = round_to_fp8(x.detach() / scale, observer.dtype) * scale
         if not (is_grad_enabled() and x.requires_grad):
             return made
-        largest = scale * FLOATS[observer.dtype]
+        largest = scale * LARGEST[observer.dtype]
         inside = x.detach().abs() <= largest
         # The value is the rounded one, the derivative that of x where it is in range.
         return made + (x - x.detach()) * inside

@@ -9,13 +9,13 @@ from typing import Any
 from ....autograd.grad_mode import under
 from ....errors import ArgumentError, GradientError, RangeError, ShapeError
 from ....ops.shape.creation import zeros_like
+from ....quant.float8 import LARGEST
 from ....tensors.shape import axis
 from ....tensors.tensor import Tensor
 from ...modules.module import Module
 
-# Integers from the least to the largest, and floats by their largest.
+# From the least to the largest.
 INTEGERS = {"int8": (-128, 127), "uint8": (0, 255), "int4": (-8, 7), "uint4": (0, 15)}
-FLOATS = {"fp8_e4m3": 448.0, "fp8_e5m2": 57344.0}
 _LEAST_SCALE = 2.0**-23
 
 
@@ -45,10 +45,10 @@ class ObserverBase(Module):
     ):
         super().__init__()
         dtype = str(dtype).removeprefix("pellucid.").removeprefix("torch.")
-        if dtype not in (*INTEGERS, *FLOATS):
-            known = ", ".join((*INTEGERS, *FLOATS))
+        if dtype not in (*INTEGERS, *LARGEST):
+            known = ", ".join((*INTEGERS, *LARGEST))
             raise RangeError(f"{type(self).__name__}: dtype {dtype!r} is none of {known}.")
-        self.dtype, self.symmetric = dtype, symmetric or dtype in FLOATS
+        self.dtype, self.symmetric = dtype, symmetric or dtype in LARGEST
         if dtype in INTEGERS:
             least, largest = INTEGERS[dtype]
             self.quant_min = least if quant_min is None else quant_min
@@ -106,8 +106,8 @@ class ObserverBase(Module):
         return under(False, self._qparams, self.min_val.clamp(max=0.0), self.max_val.clamp(min=0.0))
 
     def _qparams(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        if self.dtype in FLOATS:
-            return (high.maximum(-low) / FLOATS[self.dtype]).clamp(min=_LEAST_SCALE), zeros_like(high)
+        if self.dtype in LARGEST:
+            return (high.maximum(-low) / LARGEST[self.dtype]).clamp(min=_LEAST_SCALE), zeros_like(high)
         steps = self.quant_max - self.quant_min
         if self.symmetric:
             scale = (high.maximum(-low) / (steps / 2)).clamp(min=_LEAST_SCALE)
