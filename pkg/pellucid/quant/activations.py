@@ -168,7 +168,8 @@ def of_compressed_tensors(settings: Mapping[str, Any]) -> DynamicQuantization | 
     given = settings.get("input_activations")
     if not isinstance(given, Mapping) or given.get("dynamic") is not True:
         return None
-    kind, bits, symmetric = given.get("type") or "int", given.get("num_bits"), given.get("symmetric", True)
+    bits: Any = given.get("num_bits")
+    kind, symmetric = given.get("type") or "int", given.get("symmetric", True)
     strategy, columns = given.get("strategy"), given.get("group_size")
     strategy = strategy or ("tensor" if columns is None else "group")
     is_known = (kind, bits) in (("int", 4), ("int", 8), ("float", 8)) and (kind == "int" or symmetric is True)

@@ -54,7 +54,8 @@ def quantize_input(module: M, how: DynamicQuantization) -> M:
     if issubclass(kind, _Rounding):
         raise ArgumentError(f"quantize_input: this {kind.__name__} rounds its input already.")
     module.input_quantization = how
-    module.__class__ = type(f"DynamicallyQuantized{kind.__name__}", (_Rounding, kind), {"_before": kind})
+    made: Any = type(f"DynamicallyQuantized{kind.__name__}", (_Rounding, kind), {"_before": kind})
+    module.__class__ = made
     return module
 
 
