@@ -216,8 +216,6 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | lis
     Raises:
         RuntimeError: ``pred`` has more than one element, a branch is no function, or an operand is no tensor.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.cond.html
-
     Example:
         >>> import pellucid as torch
         >>> x = torch.tensor([-1.0, 2.0], device="cpu")

@@ -151,8 +151,6 @@ def matrix_exp(A: Tensor) -> Tensor:
 
     Raises:
         ShapeError: matrices that are not square.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.matrix_exp.html
     """
     square(A, "A")
     floats(A.dtype)

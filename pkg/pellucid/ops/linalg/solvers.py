@@ -191,8 +191,6 @@ def det(A: Tensor) -> Tensor:
     Raises:
         ShapeError: matrices that are not square.
 
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.det.html
-
     Example:
         >>> import pellucid as torch
         >>> torch.linalg.det(torch.tensor([[2.0, 0.0], [0.0, 4.0]], device="cpu")).item()
@@ -235,8 +233,6 @@ def slogdet(A: Tensor) -> SignAndLog:
 
     Raises:
         ShapeError: matrices that are not square.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
     """
     square(A, "A")
     diagonal, sign, _ = _pivots(A.detach())
