@@ -9,10 +9,6 @@ from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..errors import FormatError
-from ..ops.elementwise.comparison import where
-from ..ops.elementwise.numbers import frexp, ldexp
-from ..ops.shape.creation import ones_like
-from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
 from .float8 import LARGEST, round_to_fp8
 
@@ -83,7 +79,11 @@ class DynamicQuantization:
             return self._of_groups(x)
         whole = x.shape[-1] // width * width
         made = self._of_groups(x[..., :whole].unflatten(-1, (-1, width))).flatten(-2)
-        return made if whole == x.shape[-1] else cat([made, self._of_groups(x[..., whole:])], -1)
+        if whole == x.shape[-1]:
+            return made
+        joined = x.clone()
+        joined[..., :whole], joined[..., whole:] = made, self._of_groups(x[..., whole:])
+        return joined
 
     def _of_groups(self, x: Tensor) -> Tensor:
         """Rounded, with a scale for each last axis."""
@@ -91,7 +91,7 @@ class DynamicQuantization:
             return self._by_range(x, x)
         outliers = x.abs() >= self.threshold
         columns = outliers.reshape(-1, x.shape[-1]).any(0)
-        return where(columns, x, self._by_range(x, x.masked_fill(outliers, 0.0)))
+        return x.where(columns, self._by_range(x, x.masked_fill(outliers, 0.0)))
 
     def _by_range(self, x: Tensor, given: Tensor) -> Tensor:
         """Rounded with the scales that the range of other numbers makes."""
@@ -113,8 +113,8 @@ class DynamicQuantization:
         scale = scale.clamp(min=self.least) if self.least else scale.masked_fill(scale == 0, 1.0)
         if not self.powers_of_two:
             return scale
-        mantissa, exponent = frexp(scale)  # from 1/2 on
-        return ldexp(ones_like(scale), exponent - (mantissa == 0.5).int())
+        mantissa, exponent = scale.frexp()  # from 1/2 on
+        return scale.new_ones(scale.shape).ldexp(exponent - (mantissa == 0.5).int())
 
 
 def of_saved(settings: Mapping[str, Any]) -> DynamicQuantization | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..ops.elementwise.numbers import frexp, ldexp
 from ..tensors.tensor import Tensor
 
 LARGEST = {"fp8_e4m3": 448.0, "fp8_e5m2": 57344.0}
@@ -29,5 +28,5 @@ def round_to_fp8(x: Tensor, dtype: str) -> Tensor:
     largest = LARGEST[dtype]
     x = x.clamp(-largest, largest)
     # frexp gives a mantissa from 1/2 on, so the exponent of a normal number is one less.
-    exponent = (frexp(x)[1] - 1).clamp(min=least) - mantissa
-    return ldexp(ldexp(x, -exponent).round(), exponent).clamp(-largest, largest)
+    exponent = (x.frexp()[1] - 1).clamp(min=least) - mantissa
+    return x.ldexp(-exponent).round().ldexp(exponent).clamp(-largest, largest)
