@@ -84,6 +84,7 @@ def test_a_lost_device_costs_no_finished_checkpoint(ran):
 
 
 def test_a_tab_that_is_frozen_goes_on_where_it_was(ran):
+    """P-094: what a page does that is put to sleep and wakes."""
     whole = ran("trained('d', steps=60, save_strategy='no')")
     page, control = ran.page, ran.page.context.new_cdp_session(ran.page)
     page.evaluate("window.heard.events.length = 0; window.ended = python.run(`await runs.long('e', 60)`); 0")

@@ -9,7 +9,7 @@ import torch
 
 import pellucid
 from ops.oracle import DEVICES
-from pellucid import nn
+from pellucid import func, nn
 from pellucid.errors import ArgumentError
 from pellucid.grid import PackedTensor, fake_quantize, freeze, morph, pack, stored_bytes
 from pellucid.grid.packed.planes import kernel_weight
@@ -17,6 +17,10 @@ from pellucid.nn.utils import parametrize
 
 # Each kind in a group of scales of rows and in one of columns, where there is one.
 KINDS = [
+    ("float64", "tensor", None), ("int64", "channel", None), ("int64", 32, None), ("int32", "tensor", None),
+    ("int32", 64, None), ("int16", "channel", None), ("int16", 32, None), ("uint64", "channel", None),
+    ("uint64", 32, None), ("uint32", "tensor", None), ("uint32", 32, None), ("uint16", "channel", None),
+    ("uint16", 32, None),
     ("float16", "tensor", None), ("bfloat16", "tensor", None),
     ("float8_e4m3fn", "channel", None), ("float8_e4m3fn", 128, None), ("float8_e5m2", "tensor", None),
     ("int8", "channel", None), ("int8", 32, None), ("uint8", "tensor", None), ("uint8", 64, None),
@@ -28,7 +32,12 @@ KINDS = [
 ]  # fmt: skip
 
 # Those for layers on webgpu, where each is some pipelines: layers ask the same few products of each kind.
-FEW = (("uint4", "channel", None), ("float4_e2m1fn", 16, "float8_e4m3fn"), ("binary", 32, None))
+FEW = (
+    ("int16", "channel", None),
+    ("uint4", "channel", None),
+    ("float4_e2m1fn", 16, "float8_e4m3fn"),
+    ("binary", 32, None),
+)
 
 
 def layers(device):
@@ -42,9 +51,11 @@ def layers(device):
             "embedding": (nn.Embedding(7, 128, padding_idx=2), pellucid.tensor([[1, 2], [6, 1]])),
             "conv1d": (nn.Conv1d(32, 5, 4, 2, 1, 2), pellucid.randn(2, 32, 13)),
             "conv2d": (nn.Conv2d(32, 5, 2, padding="same", dilation=2), pellucid.randn(2, 32, 4, 5)),
+            "grouped2d": (nn.Conv2d(64, 6, 2, groups=2), pellucid.randn(2, 64, 4, 5)),
             "conv3d": (nn.Conv3d(16, 5, 2, (2, 1, 1), (1, 0, 1)), pellucid.randn(2, 16, 3, 4, 3)),
             "turned1d": (nn.ConvTranspose1d(5, 32, 4, 2, 1, 1), pellucid.randn(2, 5, 6)),
             "turned2d": (nn.ConvTranspose2d(5, 32, 2, 2, 1), pellucid.randn(2, 5, 4, 3)),
+            "grouped_turned1d": (nn.ConvTranspose1d(6, 64, 4, 2, groups=2), pellucid.randn(1, 6, 5)),
             "turned3d": (nn.ConvTranspose3d(5, 16, 2, (2, 1, 2), 0, (1, 0, 1)), pellucid.randn(5, 3, 2, 3)),
             "rnn": (nn.RNN(**rnn), pellucid.randn(3, 2, 128)),
             "lstm": (nn.LSTM(**rnn), pellucid.randn(3, 2, 128)),
@@ -115,7 +126,7 @@ def settings(layer):
     if isinstance(layer, nn.RNNBase):
         own = {"bidirectional": True} if layer.bidirectional else {}
         return {"input_size": 128, "hidden_size": 128, **own}
-    names = ["in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation"]
+    names = ["in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups"]
     names += ["output_padding"] if layer.transposed else []
     return {n: getattr(layer, n) for n in names}
 
@@ -142,35 +153,39 @@ def test_values_are_those_of_unpack(device):
 @pytest.mark.parametrize("device", DEVICES)
 def test_frozen_layers_keep_only_bits(device):
     """P-019, P-094: convolutions and recurrent layers without a master, in as many bytes as bits say."""
-    for layer, x in layers(device).values():
-        morph(layer, "binary", "*weight*", "channel")
-        weights = [n.removesuffix(".original") for n, _ in layer.named_parameters() if "weight" in n]
-        want = run(layer, x)[: 2 if x.dtype.is_floating_point else 1]
-        layer.zero_grad()
-        assert len(freeze(layer)) == len(weights)
-        floats = [n for n, p in layer.named_parameters() if p.dtype is pellucid.float32]
-        assert not any("weight" in n for n in floats)
-        frozen = [p for p in layer.parameters() if p.dtype.is_quantized]
-        biases = sum(4 * p.numel() for p in layer.parameters() if not p.dtype.is_quantized)
-        # Bits, and a step and an offset for each row; planes begin at multiples of 16.
-        bits = sum(p.numel() // 8 + 2 * -(-4 * p.shape[0] // 16) * 16 for p in frozen)
-        assert stored_bytes(layer) == bits + biases
-        assert stored_bytes(copy.deepcopy(layer).cpu()) == bits + biases
-        assert "weight" in repr(layer.state_dict())
-        if x.dtype.is_floating_point:
-            x = x.clone().requires_grad_()
-        out = layer(x)
-        out = out[0] if isinstance(out, tuple) else out
-        np.testing.assert_allclose(out.detach().numpy(), want[0], rtol=1e-4, atol=1e-4)
-        if x.requires_grad:
-            (
-                out * pellucid.linspace(0.5, 1.5, out.numel(), device=device).reshape(out.shape)
-            ).sum().backward()
-            np.testing.assert_allclose(x.grad.numpy(), want[1], rtol=1e-4, atol=2e-4)
+    for kind, bits in (("binary", 1), ("uint2", 2)):
+        for layer, x in layers(device).values():
+            check_frozen(layer, x, device, kind, bits)
+
+
+def check_frozen(layer, x, device, kind, bits_each):
+    """Same outputs and gradients of the input, and no byte that is not of bits, steps, offsets or biases."""
+    morph(layer, kind, "*weight*", "channel")
+    weights = [n.removesuffix(".original") for n, _ in layer.named_parameters() if "weight" in n]
+    want = run(layer, x)[: 2 if x.dtype.is_floating_point else 1]
+    layer.zero_grad()
+    assert len(freeze(layer)) == len(weights)
+    floats = [n for n, p in layer.named_parameters() if p.dtype is pellucid.float32]
+    assert not any("weight" in n for n in floats)
+    frozen = [p for p in layer.parameters() if p.dtype.is_quantized]
+    biases = sum(4 * p.numel() for p in layer.parameters() if not p.dtype.is_quantized)
+    # Bits, and a step and an offset for each row; planes begin at multiples of 16.
+    bits = sum(p.numel() * bits_each // 8 + 2 * -(-4 * p.shape[0] // 16) * 16 for p in frozen)
+    assert stored_bytes(layer) == bits + biases
+    assert stored_bytes(copy.deepcopy(layer).cpu()) == bits + biases
+    assert "weight" in repr(layer.state_dict())
+    if x.dtype.is_floating_point:
+        x = x.clone().requires_grad_()
+    out = layer(x)
+    out = out[0] if isinstance(out, tuple) else out
+    np.testing.assert_allclose(out.detach().numpy(), want[0], rtol=1e-4, atol=1e-4)
+    if x.requires_grad:
+        (out * pellucid.linspace(0.5, 1.5, out.numel(), device=device).reshape(out.shape)).sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), want[1], rtol=1e-4, atol=2e-4)
 
 
 def test_what_no_kernel_unpacks_is_a_float():
-    """Convolutions of groups, classes with a forward of their own, weights looked at once for all."""
+    """Classes with a forward of their own, norms of rows, weights looked at once for all."""
 
     class Squared(nn.Linear):
         def forward(self, input):
@@ -178,22 +193,18 @@ def test_what_no_kernel_unpacks_is_a_float():
 
     for layer, x in (
         (Squared(8, 3, device="cpu"), pellucid.ones(2, 8, device="cpu")),
-        (nn.Conv1d(4, 4, 2, groups=2, device="cpu"), pellucid.ones(1, 4, 6, device="cpu")),
         (nn.Embedding(4, 8, max_norm=0.5, device="cpu"), pellucid.tensor([1, 2], device="cpu")),
     ):
         morph(layer, "int4", "weight")
         out = layer(x)
         assert out.isfinite().all()
-        with pytest.raises(ArgumentError, match="convolutions of one group"):
+        with pytest.raises(ArgumentError, match="convolutions or recurrent layers"):
             freeze(layer)
     layer = morph(nn.Linear(32, 3, device="cpu"), "int4", "weight")
     with parametrize.cached():
         layer(pellucid.ones(1, 32, device="cpu"))
         assert layer.weight.dtype is pellucid.float32
     assert layer.weight.dtype is pellucid.float32
-    weight = kernel_weight(pack(pellucid.ones(4, 2, 3, device="cpu"), "int4"))
-    with pytest.raises(ArgumentError, match="one group"):
-        pellucid.nn.functional.conv1d(pellucid.ones(1, 4, 5, device="cpu"), weight, groups=2)
 
 
 def test_training_in_bits_takes_steps():
@@ -214,8 +225,85 @@ def test_training_in_bits_takes_steps():
     assert losses[-1].item() < 0.5 * losses[0].item()
 
 
+def of_captured(layer, x, monkeypatch):
+    """Losses of twelve captured steps, how many were replayed, and how often something was unpacked."""
+    unpacked = []
+    monkeypatch.setattr(PackedTensor, "unpack", lambda t: unpacked.append(t))
+    optimizer = pellucid.optim.SGD(layer.parameters(), 0.1)
+
+    @pellucid.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step(x).item() for _ in range(12)]
+    monkeypatch.undo()
+    return losses, step.explain().replays, len(unpacked)
+
+
+@pytest.mark.parametrize("name", ["linear", "conv2d", "grouped2d", "turned1d"])
+def test_captured_steps_unpack_in_their_kernels(name, monkeypatch):
+    """P-019, P-064: a replay packs what the master then is, and nothing makes floats of it."""
+    layer, x = layers("webgpu")[name]
+    for kind, group, _ in (("int4", "channel", None), ("int16", "channel", None), ("binary", 32, None)):
+        morphed = morph(copy.deepcopy(layer), kind, "weight", group)
+        eager, wanted = copy.deepcopy(morphed), []
+        optimizer = pellucid.optim.SGD(eager.parameters(), 0.1)
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss = (eager(x) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            wanted.append(loss.item())
+        losses, replays, unpacked = of_captured(morphed, x, monkeypatch)
+        np.testing.assert_allclose(losses, wanted, rtol=1e-4)
+        assert replays >= 8
+        assert not unpacked
+        assert wanted[-1] < wanted[0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["linear", "embedding", "grouped2d", "cell"])
+def test_batches_of_inputs_and_of_masters(name, device, monkeypatch):
+    """P-019, P-048: ``vmap`` over inputs unpacks in kernels; a master for each example is unpacked once."""
+    layer, x = layers(device)[name]
+    morph(layer, "int4", "*weight*", "channel")
+
+    def first(out):
+        return out[0] if isinstance(out, tuple) else out
+
+    xs = pellucid.stack([x, x.flip(0), x.roll(1, -1)])
+    unpacked, unpack = [], PackedTensor.unpack
+    monkeypatch.setattr(PackedTensor, "unpack", lambda t: unpacked.append(t.shape) or unpack(t))
+    found = func.vmap(lambda x: first(layer(x)))(xs).detach().numpy()
+    assert not unpacked
+    np.testing.assert_allclose(found, np.stack([first(layer(x)).detach().numpy() for x in xs]), atol=1e-5)
+
+    masters = {n: pellucid.stack([p.detach() * s for s in (1, -2, 3)]) for n, p in layer.named_parameters()}
+    found = func.vmap(lambda p, x: first(func.functional_call(layer, p, (x,))))(masters, xs).numpy()
+    assert len(unpacked) == 3 * sum("weight" in n for n in masters)
+    one = [
+        first(func.functional_call(layer, {n: p[k] for n, p in masters.items()}, (x,))).numpy()
+        for k, x in enumerate(xs)
+    ]
+    np.testing.assert_allclose(found, np.stack(one), atol=1e-5)
+
+
+def test_a_master_is_known_by_its_place():
+    """Masters that are parts of one tensor have versions of their own."""
+    layer = morph(nn.Linear(32, 2, bias=False, device="cpu"), "float16", "weight")
+    many = pellucid.randn(2, 2, 32, device="cpu")
+    x = pellucid.ones(1, 32, device="cpu")
+    for part in many:
+        out = func.functional_call(layer, {"parametrizations.weight.original": part}, (x,))
+        np.testing.assert_allclose(out[0].numpy(), part.sum(-1).numpy(), atol=1e-2)
+
+
 def test_captured_functions_replay_beside_morphed_layers():
-    """Their hooks matter only to what is recorded: replays go on."""
+    """Their hooks, and that their masters are packed anew, matter only to what is recorded: replays go on."""
     pellucid.manual_seed(0)
     layer = morph(nn.Linear(32, 4, device="webgpu"), "int4", "weight", "channel")
     x = pellucid.randn(2, 32, device="webgpu")
@@ -224,5 +312,6 @@ def test_captured_functions_replay_beside_morphed_layers():
         for _ in range(12):
             np.testing.assert_allclose(captured(x).numpy(), layer(x).numpy(), atol=1e-5)
             plain(x)
+            layer.parametrizations.weight.original.mul_(1.01)
     assert plain.explain().replays >= 8
     assert captured.explain().replays >= 8

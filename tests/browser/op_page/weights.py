@@ -11,6 +11,7 @@ SCALES = {"q4_0": (0,), "q4_1": (0, 2), "q6_k": (208,)}
 WEIGHTS = ("q4_1", 96), ("q6_k", 512), ("f16", 41)
 # Rows of input on both sides of the step from the vector to the tiled kernels.
 BATCHES = 1, 5, 40
+QUANTS = RANDOM.integers(-99, 99, (6, 64)).astype(np.int8)
 
 
 def blocks(name: str, rows: int, columns: int) -> np.ndarray:
@@ -61,6 +62,16 @@ def product(name: str, rows: int, columns: int, batches=BATCHES, variants=("shar
     return S(call, *given).but(atol=atol, layouts=("contiguous",), variants=variants, second=False)
 
 
+def _convolutions(t, x, y, bias):
+    """Of a weight of 8 bits, in two groups, forward and transposed."""
+    from pellucid.quant.weight import weight_from_planes
+
+    planes = t.tensor(QUANTS), t.tensor(np.linspace(0.01, 0.06, 6, dtype=np.float32))
+    weight, F = weight_from_planes(planes, "int8_rows", (6, 4, 3, 3)), t.nn.functional
+    given = {"stride": 2, "padding": 1, "groups": 2}
+    return F.conv2d(x, weight, bias, **given), F.conv_transpose2d(y, weight, None, **given)
+
+
 def _in_parts(t, a, b):
     from pellucid.op.kernel.variants import is_direct
     from pellucid.ops.matmul.choice import forced
@@ -102,6 +113,9 @@ GROUPS = {
     "quantized": [quantized(name, columns) for name, columns in WEIGHTS],
     "products": [
         *[product(name, 37, columns, variants=("shared",) * (name != "q6_k")) for name, columns in WEIGHTS],
+        S(_convolutions, normal(2, 8, 5, 6), normal(1, 6, 4, 5), normal(6)).but(
+            atol=1e-4, layouts=("contiguous",), variants=("shared",), second=False
+        ),
         product("q4_0", 133, 12544, (1,), ("integer",), 2e-3),
         S(_in_parts, normal(9, 200), normal(200, 7)).but(atol=1e-4, variants=("shared",))
     ],

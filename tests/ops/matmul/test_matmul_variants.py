@@ -1,7 +1,10 @@
 """Every kernel of a product gives the product, and the choice between them is a pure function."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import wgpu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,6 +242,31 @@ def test_every_candidate_suits(batch, rows, columns, depth, info):
     found = candidates(shape, info)
     assert found[0] == choose(shape, info)
     assert all(variant.suits(shape, info) for variant in found)
+
+
+def test_tiles_follow_the_limits_of_the_adapter():
+    """P-017: of less workgroup memory a tile takes no more, and the report has the adapter's own names."""
+    areas = []
+    for room in (4096, 8192, 16384, 32768, 65536):
+        info = replace(H200, limits={**H200.limits, "maxComputeWorkgroupStorageSize": room})
+        found = [v for v in candidates(Shape(1, 2048, 2048, 2048), info) if v.tile is not None]
+        assert found
+        assert all(v.tile.nbytes <= room for v in found)
+        areas.append(max(v.tile.rows * v.tile.columns for v in found))
+        tile = choose(Shape(1, 2048, 2048, 2048), info).tile
+        assert tile is None or (tile.rows % 8 == tile.columns % 8 == 0 and tile.nbytes <= room)
+    assert areas == sorted(areas)
+    assert areas[0] < areas[-1]
+
+
+def test_the_report_of_the_device_is_the_adapters():
+    """P-017: its name, its maker and its limits."""
+    adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+    name, ours = pellucid.webgpu.get_device_name(), pellucid.webgpu.get_device_properties()
+    assert name
+    assert name in (adapter.info["device"], adapter.info["description"]) or ours.vendor in name
+    key = "maxComputeWorkgroupStorageSize"
+    assert 16384 <= ours.limits[key] <= adapter.limits["max-compute-workgroup-storage-size"]
 
 
 def test_on_a_cpu_only_long_sums_share_memory(monkeypatch):

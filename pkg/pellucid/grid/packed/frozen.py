@@ -12,16 +12,16 @@ from .planes import PLANES
 from .polymorphic import MASTER, polymorphic, polymorphic_names, seen_master
 from .readers import unpacks
 
-_LAYERS = "Linear, Embedding, convolutions of one group or recurrent layers"
+_LAYERS = "Linear, Embedding, convolutions or recurrent layers"
 
 
 def freeze(module: Module, pattern: str = "*weight*") -> list[str]:
     """Let layers keep nothing but the packed bits of their weights, for inference, and tell which do.
 
-    Weights of `Linear`, `Embedding`, convolutions of one group and recurrent layers that were morphed become
-    weights whose kernels unpack them: float16, bfloat16, and all kinds of 8 bits and less, with a scale for
-    the tensor, a channel, or a group of 32 columns (float8: 128) or a multiple of them, and NVFP4. The
-    masters go, so these weights learn no more; inputs still have gradients. Other weights stay as they are.
+    Weights of `Linear`, `Embedding`, convolutions and recurrent layers that were morphed become weights whose
+    kernels unpack them: all kinds but float32, with a scale for the tensor, a channel, or a group of 32
+    columns (float8: 128) or a multiple of them, and NVFP4. The masters go, so these weights learn no more;
+    inputs still have gradients. Other weights stay as they are.
 
     Args:
         module: morphed before.

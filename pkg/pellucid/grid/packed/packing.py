@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ...autograd.batching import is_batched, loop
 from ...autograd.composed import composed
 from ...autograd.grad_mode import no_grad
 from ...errors import DTypeError, FormatError, RangeError
@@ -173,6 +174,8 @@ def fake_quantize(
         >>> x.grad.tolist()
         [1.0, 1.0]
     """
+    if is_batched(input):
+        return loop(fake_quantize, (input, dtype, group, scale_dtype), {})
     return pack(input, dtype, group, scale_dtype).unpack()
 
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
+from ...autograd.batching import is_batched
 from ...autograd.composed import composed
 from ...autograd.grad_mode import no_grad
 from ...device.storage import Storage
@@ -19,7 +20,7 @@ from ...tensors import dtypes
 from ...tensors.dtypes import DType
 from ...tensors.tensor import Tensor
 from .numbers import Precision, precision
-from .packing import PackedTensor, check_group, pack
+from .packing import PackedTensor, check_group, fake_quantize, pack
 from .planes import kernel_weight
 from .readers import is_read_by_kernels, unpacks, watch
 
@@ -29,13 +30,28 @@ MASTER = precision("float32")
 @dataclass
 class _Version:
     packed: PackedTensor
-    storage: Storage  # of the master that it was made of, and how often that had been written
+    # The master that it was made of: its memory, where it lies in that, and how often that had been written.
+    storage: Storage
+    place: tuple
     written: int
 
     @cached_property
     def weight(self) -> Tensor | None:
         """As kernels unpack it; see `kernel_weight`."""
         return kernel_weight(self.packed)
+
+    def is_of(self, master: Tensor) -> bool:
+        """Whether a master still is the one that this was made of."""
+        here = master._storage is self.storage and master._version == self.written
+        return here and _place(master) == self.place
+
+
+def _place(master: Tensor) -> tuple:
+    return master._offset, tuple(master.shape), tuple(master.stride())
+
+
+def _version(packed: PackedTensor, master: Tensor) -> _Version:
+    return _Version(packed, master._storage, _place(master), master._version)
 
 
 class Polymorphic(Module):
@@ -45,9 +61,10 @@ class Polymorphic(Module):
     version (straight-through estimator). Versions are packed once, cached beside each other, and packed anew
     when the master was written.
 
-    While a layer of PyTorch's runs (`Linear`, `Embedding`, convolutions of one group, recurrent layers and
-    cells), its kernels unpack the bits themselves, forward and backward: there is no float copy of the
-    version. Elsewhere, and in kinds and groups that no kernel reads, it is unpacked to float32.
+    While a layer of PyTorch's runs (`Linear`, `Embedding`, convolutions, recurrent layers and cells), its
+    kernels unpack the bits themselves, forward and backward: there is no float copy of the version.
+    Elsewhere, in groups that no kernel reads, and where ``vmap`` brings a master for each example, it is
+    unpacked to float32.
 
     Args:
         dtype: the kind of number that is seen, for `precision`.
@@ -93,20 +110,20 @@ class Polymorphic(Module):
 
     def weight(self, master: Tensor) -> Tensor | None:
         """The same as a weight that kernels unpack; None where there is none."""
-        if stream().capturing is not None or getattr(master, "is_batched", False):
-            return None
+        if stream().capturing is not None:
+            return kernel_weight(self.version(master))
         return self._current(master).weight
 
     def _current(self, master: Tensor) -> _Version:
         key = (self.active.name, self.group, self.scale_dtype)
-        found, storage = self.versions.get(key), master._storage
-        if found is None or found.storage is not storage or found.written != master._version:
-            # What was made of an older master is of no use, whichever kind it is.
-            new = storage, master._version
-            self.versions = {k: v for k, v in self.versions.items() if (v.storage, v.written) == new}
+        # What was made of another or an older master is of no use, whichever kind it is. (A new dictionary
+        # would be an attribute that is assigned, after which captured functions are looked at anew.)
+        for old in [k for k, v in self.versions.items() if not v.is_of(master)]:
+            del self.versions[old]
+        if key not in self.versions:
             packed = pack(master.detach(), self.active, self.group, self.scale_dtype)
-            found = self.versions[key] = _Version(packed, storage, master._version)
-        return found
+            self.versions[key] = _version(packed, master)
+        return self.versions[key]
 
     def adopt(self, master: Tensor, packed: PackedTensor) -> None:
         """Make packed bits the active version, and the master what they say."""
@@ -114,12 +131,15 @@ class Polymorphic(Module):
             master.copy_(packed.to(master.device).unpack())
         small = None if packed.factor is None else "float8_e4m3fn"
         self.morph(packed.precision, packed.group, small)
-        version = _Version(packed.to(master.device), master._storage, master._version)
+        version = _version(packed.to(master.device), master)
         self.versions = {(self.active.name, self.group, self.scale_dtype): version}
 
     def forward(self, master: Tensor) -> Tensor:
         if self.active is MASTER:
             return master
+        if is_batched(master):
+            # A product by as many weights as examples is one of a batch of floats.
+            return fake_quantize(master, self.active, self.group, self.scale_dtype)
         if is_read_by_kernels(self) and (weight := self.weight(master)) is not None:
             return _read(master, weight)
         return _seen(master, self)

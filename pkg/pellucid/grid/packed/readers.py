@@ -28,7 +28,7 @@ def unpacks(module: Module) -> bool:
         return False
     if isinstance(module, Embedding):
         return module.max_norm is None and not module.scale_grad_by_freq
-    return not isinstance(module, _Convolution) or module.groups == 1
+    return True
 
 
 def watch(module: Module) -> None:

@@ -92,13 +92,26 @@ def _prepared(count: int, is_transposed: bool, input, weight, bias, *settings) -
     if weight.dtype.is_quantized:
         call = {"input": input, "weight": weight, "bias": bias, "groups": settings[3]}
         _check(call, count, is_transposed)
-        return (quantized.spread if is_transposed else quantized.convolved)(input, weight, bias, *settings)
+        return _unpacked(is_transposed, input, weight, bias, *settings)
     if are_complex(input, weight):
         convolves = OPS[f"conv{'_transpose' * is_transposed}{count}d"].call
         out = by_parts(lambda x, w: convolves(x, w, None, *settings), input, weight)
         return out if bias is None else out + bias.reshape(-1, *[1] * count)
     whole = _whole_spread if is_transposed else _whole
     return whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
+
+
+def _unpacked(is_transposed: bool, input, weight, bias, *settings) -> Tensor:
+    """The convolution by a quantized weight, whose shapes are checked."""
+    shapes = tuple(input.shape), tuple(weight.shape)
+    if is_transposed:
+        stride, padding, more, groups, dilation = settings
+        size = image_lengths(*shapes, stride, padding, more, dilation)
+    else:
+        stride, padding, dilation, groups = settings
+        size = result_lengths(*shapes, stride, padding, dilation)
+    make = quantized.transposed if is_transposed else quantized.convolved
+    return make(input, weight, bias, size, *amounts(shapes[1][2:], stride, padding, dilation), groups)
 
 
 def _whole(count, input, weight, bias, stride, padding, dilation, groups) -> Tensor | None:
@@ -199,8 +212,6 @@ def _convolves_volumes(
     # planes: one convolution over these.
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
-    if weight.dtype.is_quantized:
-        return quantized.convolved(input, weight, bias, stride, padding, dilation, groups)
     whole = _whole(3, input, weight, bias, stride, padding, dilation, groups)
     if whole is not None:
         return whole
@@ -214,7 +225,7 @@ def _convolves_volumes(
     met = unfold_windows(input.flatten(3), windows).permute(0, 3, 1, 2, 4)
     planes = met.reshape(batch * made[0], channels * kernel[0], *plane)
     around = padding if isinstance(padding, str) else tuple(before for before, _ in pads[1:])
-    out = conv2d(planes, weight.flatten(1, 2), bias, strides[1:], around, apart[1:], groups)
+    out = conv2d(planes, quantized.planes_of(weight), bias, strides[1:], around, apart[1:], groups)
     return out.reshape(batch, made[0], *out.shape[1:]).transpose(1, 2).contiguous()
 
 
@@ -232,8 +243,6 @@ def _spreads_volumes(
     _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     settings = stride, padding, output_padding, groups, dilation
-    if weight.dtype.is_quantized:
-        return quantized.spread(input, weight, bias, *settings)
     whole = _whole_spread(3, input, weight, bias, *settings)
     if whole is not None:
         return whole
@@ -246,7 +255,7 @@ def _spreads_volumes(
     planes = input.transpose(1, 2).reshape(batch * depth, channels, *plane)
     around, more = tuple(before for before, _ in pads), per_axis("output_padding", output_padding, 3, 0)
     taps = conv_transpose2d(
-        planes, weight.flatten(1, 2), None, strides[1:], around[1:], more[1:], groups, apart[1:]
+        planes, quantized.planes_of(weight), None, strides[1:], around[1:], more[1:], groups, apart[1:]
     )
     columns = taps.reshape(batch, depth, weight.shape[1] * groups, kernel[0], prod(image[1:]))
     windows = along_depth(image[0], depth, prod(image[1:]), kernel[0], strides[0], around[0], apart[0])

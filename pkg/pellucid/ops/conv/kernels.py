@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ...device.stream import stream
 from ...op.call import Call
 from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
+from ...op.kernel.source import KernelSource, load
 from ...op.kernel.turns import PIECE, boxes
 from ...op.kernel.variants import is_direct
+from ...quant.format import FORMATS
+from ...tensors.meta import Meta
 from ..matmul.launch import in_parts, read_as
+from ..quant.products import values_launch
 from .geometry import Geometry
 from .tiles import Sizes, TileChoice, choice_for, choose, chunk
 
@@ -28,6 +33,28 @@ def _cut(sizes: Sizes, choice: TileChoice) -> tuple[int, int]:
     return max(_ceil(sizes.depth, length), 1), length
 
 
+def _reading(file: str, weights: Meta) -> KernelSource:
+    """A kernel that reads a weight of this dtype: a quantized one by unpacking its bits."""
+    if not weights.dtype.is_quantized:
+        return load(file)
+    return packed_source(file, weights.dtype.name)
+
+
+@cache
+def packed_source(file: str, name: str) -> KernelSource:
+    """A kernel that unpacks its weight, of format ``name``, where it would load elements."""
+    source = load(file).with_part(
+        "conv_window", f"conv_window, conv/packed, quant/{name}, quant/halves_direct, quant/planes"
+    )
+    fields = [f"{field}: {known.type}" for field, known in source.fields.items()]
+    planes = [f"{field}: u32" for field in ("units", "plane_1", "plane_2", "plane_3")]
+    source = source.with_element("weight", "vec4<u32>").with_params([*fields, *planes])
+    holes = {"load_weight": "packed_value(i)"}
+    if file == "conv/tiled":
+        holes["load4_weight"] = "packed_four(4u * i)"
+    return source.fill(holes)
+
+
 def window_launches(
     call: Call, geometry: Geometry, x: str, weight: str, bias: str | None = None, *, transposed: bool
 ) -> list[Launch]:
@@ -37,9 +64,23 @@ def window_launches(
         call: binds `out`.
         geometry: of the convolution.
         x: the argument that is read through windows.
-        weight, bias: the other arguments.
+        weight, bias: the other arguments; a quantized weight is a matrix of rows.
         transposed: which of the two.
     """
+    weights = dict(call.tensors())[weight]
+    if weights.dtype.is_quantized and is_direct():
+        # Without workgroup memory every few pixels would unpack the weight anew.
+        floats = "values"
+        call.temporary(floats, weights.shape)
+        unpacking = values_launch(weight, weights, 0, weights.shape[0], 0, floats)
+        return [unpacking, *_launches(call, geometry, x, floats, call.temporaries[floats], bias, transposed)]
+    return _launches(call, geometry, x, weight, weights, bias, transposed)
+
+
+def _launches(
+    call: Call, geometry: Geometry, x: str, weight: str, weights: Meta, bias: str | None, transposed: bool
+) -> list[Launch]:
+    """Those of `window_launches` by a weight that kernels read as it is."""
     y_axis, x_axis = geometry.y, geometry.x
     if transposed:
         rows, channels, phases = geometry.channels, geometry.rows, y_axis.stride * x_axis.stride
@@ -59,7 +100,9 @@ def window_launches(
     holes = {
         **geometry.kernel, "TAPS_Y": f"{taps[0]}u", "TAPS_X": f"{taps[1]}u", "TRANSPOSED": flag(transposed),
     }  # fmt: skip
-    bind = {"x": x, "weight": weight, "bias": bias or weight}
+    bind = {"x": x, "weight": weight, "bias": bias or x}
+    d, is_packed = call[x].dtype, weights.dtype.is_quantized
+    params |= FORMATS[weights.dtype.name].layout(*weights.shape).params if is_packed else {}
     groups = geometry.groups * phases
     is_short = taps[0] * (taps[1] * (channels + 1) + 1) < PIECE
     if is_short and (is_direct() or rows <= 4):
@@ -67,9 +110,8 @@ def window_launches(
         width = 16 if is_direct() else 64
         count = groups * _ceil(rows, held) * _ceil(pixels, 4)
         holes |= {"ROWS": f"{held}u", "WORKGROUP": f"{width}u", "HAS_BIAS": flag(bias is not None)}
-        file = load("conv/direct").fill(holes)
+        file = _reading("conv/direct", weights).fill(holes)
         return [Launch(file, _ceil(count, width), {**params, "invocations": count}, bind=bind)]
-    d = call[weight].dtype
     sizes = Sizes(groups, rows, pixels, channels * taps[0] * taps[1])
     info = stream().open().info
     choice = choose(sizes, info) if transposed else choice_for(sizes, d.name, info)
@@ -85,7 +127,8 @@ def window_launches(
         "EDGES": flag(has_edges), "PADDED": flag(has_edges or y_axis.is_padded or x_axis.is_padded),
         "W_FOUR": flag(in_fours), "HAS_BIAS": flag(bias is not None and parts == 1),
     }  # fmt: skip
-    source = read_as(read_as(load("conv/tiled").fill(holes), "x", d, False), "weight", d, in_fours)
+    source = read_as(_reading("conv/tiled", weights).fill(holes), "x", d, False)
+    source = source if is_packed else read_as(source, "weight", weights.dtype, in_fours)
     launch = Launch(read_as(source, "bias", d, False), int(params["workgroups"]), params, bind=bind)
     return in_parts(call, [launch], parts, d, bias, int(params["outputs"]), geometry.groups * rows, plane)
 

@@ -1,97 +1,167 @@
-"""Convolutions by quantized weights: what the windows meet, times the weight, which products unpack.
+"""Convolutions by quantized weights, whose bits the kernels of convolutions unpack as they read them."""
 
-The weight is never a float one. What the windows meet is held once for each place of the kernel.
-"""
-
+# A form has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Any
 
 from ...autograd.composed import composed
-from ...errors import ArgumentError
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.families import formed
+from ...op.kernel.launch import Launch
 from ...quant.rows import as_matrix
+from ...tensors.meta import Meta, meta
+from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
-from ..matmul.dense import matmul
-from ..matmul.linear import linear
-from .geometry import amounts, image_lengths, per_axis, result_lengths
-from .pool_windows import Windows, along_depth
-from .window_ops import fold_windows, unfold_windows
+from ..quant.products import as_input, dequantized
+from ..reduce.reductions import sum as total
+from .derivatives import convolution_weight, lengths_of
+from .geometry import Geometry, Lengths, Pads, geometry_of, image_of, result_of
+from .kernels import window_launches
 
 
-@composed(name="view", weight=lambda g, weight_meta: g.reshape(weight_meta.shape))
-def _matrix(weight: Tensor) -> Tensor:
-    return as_matrix(weight)
-
-
-def _one_group(groups: int) -> None:
-    if groups != 1:
-        raise ArgumentError(
-            f"a convolution by a quantized weight has one group, not groups={groups}. Use dequantize()."
-        )
-
-
-def convolved(
-    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Tensor:
-    """A convolution over any number of axes, of shapes that are checked.
-
-    Raises:
-        ArgumentError: there are several groups.
-    """
-    _one_group(groups)
-    kernel = tuple(weight.shape[2:])
-    count = len(kernel)
-    if input.dim() == count + 1:
-        return convolved(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
-    made = result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
-    strides, pads, apart = amounts(kernel, stride, padding, dilation)
-    before = tuple(first for first, _ in pads)
-    image = tuple(input.shape[2:])
-    plane = Windows(image[-2:], made[-2:], kernel[-2:], strides[-2:], before[-2:], apart[-2:])
-    if count < 3:
-        met = unfold_windows(input, plane).flatten(1, 2)
-    else:
-        deep = along_depth(image[0], made[0], prod(image[1:]), kernel[0], strides[0], before[0], apart[0])
-        planes = unfold_windows(input.flatten(3), deep).unflatten(-1, image[1:])
-        met = unfold_windows(planes, plane).movedim(4, 3).flatten(1, 3)
-    out = linear(met.flatten(2).transpose(1, 2), _matrix(weight), bias)
-    return out.transpose(1, 2).reshape(input.shape[0], weight.shape[0], *made)
-
-
-def spread(
+def _of_matrix(
     input: Tensor,
+    weight: list[Tensor],
+    bias: Tensor | None,
+    kernel: Lengths,
+    size: Lengths,
+    stride: Lengths,
+    padding: Pads,
+    dilation: Lengths,
+    groups: int,
+) -> Tensor: ...
+
+
+def _weight_shape(matrix: Meta, kernel: Lengths) -> Lengths:
+    return matrix.shape[0], matrix.shape[1] // prod(kernel), *kernel
+
+
+def _map(name: str, reference: Callable, doc: str) -> Callable[..., Tensor]:
+    """Declare a convolution by a quantized matrix, or its transpose."""
+    is_transposed = reference is image_of
+
+    def made_shape(input: Lengths, weight: Lengths, size: Lengths, groups: int) -> Lengths:
+        channels = weight[1] * groups if is_transposed else weight[0]
+        return *input[: -len(size) - 1], channels, *size
+
+    def geometry(input: Lengths, matrix: Meta, kernel: Lengths, size: Lengths, *settings) -> Geometry:
+        weight = _weight_shape(matrix, kernel)
+        image = made_shape(input, weight, size, settings[-1]) if is_transposed else input
+        result = input[-len(size) :] if is_transposed else size
+        return geometry_of(image, weight, result, *settings)
+
+    def shape(call: Call) -> Size:
+        weight = _weight_shape(call["weight"][0], call["kernel"])
+        return Size(made_shape(tuple(call["input"].shape), weight, call["size"], call["groups"]))
+
+    def launches(call: Call) -> list[Launch]:
+        settings = [call[n] for n in ("kernel", "size", "stride", "padding", "dilation", "groups")]
+        made = geometry(tuple(call["input"].shape), call["weight"][0], *settings)
+        bias = "bias" if call["bias"] is not None else None
+        return window_launches(call, made, "input", "weight[0]", bias, transposed=is_transposed)
+
+    def on_cpu(input, weight, bias, *settings):
+        made = reference(geometry(input.shape, weight[0]._meta, *settings), input, dequantized(weight))
+        return made if bias is None else made + bias.reshape(1, *made.shape[1:3], 1, 1)
+
+    return op(
+        dtype=as_input,
+        shape=shape,
+        kernel=launches,
+        reference=on_cpu,
+        grad=None,
+        exports=None,
+        ours="PyTorch's convolutions by quantized weights take quantized inputs",
+    )(formed(_of_matrix, name, doc))
+
+
+_SETTINGS = "``kernel`` has the lengths of the weight's kernel, the others are as of `convolution`."
+quant_convolution = _map(
+    "quant_convolution",
+    result_of,
+    "`convolution` by a quantized matrix: what makes a channel of the result is a row, with a bias. "
+    + _SETTINGS,
+)
+quant_convolution_input = _map(
+    "quant_convolution_input",
+    image_of,
+    f"The transpose of `quant_convolution`, which is also its derivative. {_SETTINGS}",
+)
+
+
+def _weight_slope(image, result, weight_meta, *settings):
+    return convolution_weight(image, result, tuple(weight_meta.shape[2:]), *settings)
+
+
+def _image_slope(g, image_meta, weight, stride, padding, dilation, groups) -> Tensor:
+    size = lengths_of(image_meta, len(stride))
+    return transposed(g, weight, None, size, stride, padding, dilation, groups)
+
+
+def _bias_slope(g, stride):
+    """The sum over all axes but the channels, which lie before the lengths."""
+    channels = g.dim() - len(stride) - 1
+    return total(g, tuple(k for k in range(g.dim()) if k != channels))
+
+
+@composed(
+    name="convolution",
+    image=_image_slope,
+    weight=lambda g, image, weight_meta, stride, padding, dilation, groups: _weight_slope(
+        image, g, weight_meta, stride, padding, dilation, groups
+    ),
+    bias=_bias_slope,
+)
+def convolved(
+    image: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    size: Lengths,
+    stride: Lengths,
+    padding: Pads,
+    dilation: Lengths,
     groups: int,
-    dilation: Any,
 ) -> Tensor:
-    """A transposed convolution over any number of axes, of shapes that are checked.
+    """`convolution` by a quantized weight of all its axes, perhaps one that stands for a float one, which
+    has the gradient."""
+    rows, kernel = [as_matrix(weight.detach())], tuple(weight.shape[2:])
+    return quant_convolution(image, rows, bias, kernel, size, stride, padding, dilation, groups)
 
-    Raises:
-        ArgumentError: there are several groups.
-    """
-    _one_group(groups)
-    kernel = tuple(weight.shape[2:])
-    count = len(kernel)
-    settings = stride, padding, output_padding, groups, dilation
-    if input.dim() == count + 1:
-        return spread(input.unsqueeze(0), weight, bias, *settings).squeeze(0)
-    more = per_axis("output_padding", output_padding, count, 0)
-    image = image_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, more, dilation)
-    strides, pads, apart = amounts(kernel, stride, padding, dilation)
-    before, lengths = tuple(first for first, _ in pads), tuple(input.shape[2:])
-    taps = matmul(input.flatten(2).transpose(1, 2), _matrix(weight)).transpose(1, 2)
-    batch, makes = input.shape[0], weight.shape[1]
-    plane = Windows(image[-2:], lengths[-2:], kernel[-2:], strides[-2:], before[-2:], apart[-2:])
-    if count < 3:
-        out = fold_windows(taps.reshape(batch, makes, prod(kernel), *lengths), plane)
-    else:
-        columns = taps.reshape(batch, makes, kernel[0], prod(kernel[1:]), *lengths).transpose(3, 4)
-        planes = fold_windows(columns, plane).flatten(4)
-        deep = along_depth(image[0], lengths[0], prod(image[1:]), kernel[0], strides[0], before[0], apart[0])
-        out = fold_windows(planes, deep).unflatten(-1, image[1:])
-    return out if bias is None else out + bias.reshape(-1, *(1,) * count)
+
+@composed(
+    name="convolution_input",
+    result=lambda g, result_meta, weight, stride, padding, dilation, groups: convolved(
+        g, weight, None, lengths_of(result_meta, len(stride)), stride, padding, dilation, groups
+    ),
+    weight=lambda g, result, weight_meta, stride, padding, dilation, groups: _weight_slope(
+        g, result, weight_meta, stride, padding, dilation, groups
+    ),
+    bias=_bias_slope,
+)
+def transposed(
+    result: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    size: Lengths,
+    stride: Lengths,
+    padding: Pads,
+    dilation: Lengths,
+    groups: int,
+) -> Tensor:
+    """The transpose of `convolved`."""
+    rows, kernel = [as_matrix(weight.detach())], tuple(weight.shape[2:])
+    return quant_convolution_input(result, rows, bias, kernel, size, stride, padding, dilation, groups)
+
+
+@composed(name="flatten", weight=lambda g, weight_meta: g.reshape(weight_meta.shape))
+def planes_of(weight: Tensor) -> Tensor:
+    """A weight over depth, height and width as one over planes, whose channels are those of all depths."""
+    m = weight._meta
+    if not m.dtype.is_quantized:
+        return weight.flatten(1, 2)
+    shape = m.shape[0], m.shape[1] * m.shape[2], *m.shape[3:]
+    return Tensor(weight._storage, meta(shape, m.dtype, m.device), weight._offset)

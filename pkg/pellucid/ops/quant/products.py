@@ -71,17 +71,14 @@ def _plane_params(m: Meta) -> dict[str, int | float]:
     return {"rows": rows, "columns": columns, **_format(m).layout(rows, columns).params}
 
 
-def _values(chunk) -> np.ndarray:
-    """float32 values of a chunk on the cpu device."""
-    words = chunk._storage.data.view(np.uint32)
-    return dequantize_planes(words, _format(chunk._meta), *chunk._meta.shape)
+def dequantized(weight) -> np.ndarray:
+    """float32 values of a weight's chunks on the cpu device."""
+    words = [(chunk._storage.data.view(np.uint32), chunk._meta) for chunk in weight]
+    return np.concatenate([dequantize_planes(data, _format(m), *m.shape) for data, m in words])
 
 
-def _all_values(weight) -> np.ndarray:
-    return np.concatenate([_values(chunk) for chunk in weight])
-
-
-def _as_input(call: Call):
+def as_input(call: Call):
+    """The dtype rule of products: that of the input, which is floating point."""
     d = call["input"].dtype
     if not d.is_floating_point:
         raise DTypeError(
@@ -121,7 +118,7 @@ def _dequantized_launches(
     launches = []
     for first in range(0, rows, held):
         count = min(held, rows - first)
-        launches.append(_values_launch(name, m, first, count, 0, "values"))
+        launches.append(values_launch(name, m, first, count, 0, "values"))
         product = Product(
             1, 1, batch, count, columns, MatrixOperand(0, 0, columns, 1), MatrixOperand(0, 0, 1, columns)
         )
@@ -183,7 +180,7 @@ def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: dict[str, 
 
 
 def _linear_reference(input, weight, bias):
-    out = input.astype(np.float64) @ _all_values(weight).T.astype(np.float64)
+    out = input.astype(np.float64) @ dequantized(weight).T.astype(np.float64)
     return out if bias is None else out + bias
 
 
@@ -193,7 +190,7 @@ def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
 
 @op(
     public="linear",
-    dtype=_as_input,
+    dtype=as_input,
     shape=_linear_shape,
     kernel=_linear_launches,
     reference=_linear_reference,
@@ -248,10 +245,10 @@ def _product_launches(call: Call) -> list[Launch]:
 
 @op(
     public="matmul",
-    dtype=_as_input,
+    dtype=as_input,
     shape=_product_shape,
     kernel=_product_launches,
-    reference=lambda input, weight: input.astype(np.float64) @ _all_values(weight).astype(np.float64),
+    reference=lambda input, weight: input.astype(np.float64) @ dequantized(weight).astype(np.float64),
     grad={"input": lambda g, weight: quant_linear(g, weight)},
 )
 def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
@@ -333,7 +330,7 @@ def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
     """
 
 
-def _values_launch(name: str, m: Meta, first: int, count: int, start: int, out: str = "out") -> Launch:
+def values_launch(name: str, m: Meta, first: int, count: int, start: int, out: str = "out") -> Launch:
     """Rows first to first + count - 1 of a chunk as float32, written from row `start` on."""
     params = {**_plane_params(m), "rows": count, "first": first, "start": start}
     groups = -(-count * int(params["units"]) * 4 // 64)
@@ -342,7 +339,7 @@ def _values_launch(name: str, m: Meta, first: int, count: int, start: int, out: 
 
 
 def _dequantize_launches(call: Call) -> list[Launch]:
-    return [_values_launch(name, m, 0, rows, start) for name, m, start, rows in _chunks(call)]
+    return [values_launch(name, m, 0, rows, start) for name, m, start, rows in _chunks(call)]
 
 
 @op(
@@ -350,7 +347,7 @@ def _dequantize_launches(call: Call) -> list[Launch]:
     dtype=lambda call: (dt.float32, dt.float32),
     shape=lambda call: Size(_weight_shape(call)),
     kernel=_dequantize_launches,
-    reference=_all_values,
+    reference=dequantized,
     grad=None,
 )
 def dequantize_chunks(weight: list[Tensor]) -> Tensor:

@@ -91,7 +91,7 @@ _USUAL = 1e-5, 1e-6
 _SUMS = {
     "matmul", "linear", "quant_linear", "quant_product", "sum", "mean", "conv1d", "conv2d",
     "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input", "convolution_weight",
-    "fold_windows", "resample", "resample_gradient",
+    "quant_convolution", "quant_convolution_input", "fold_windows", "resample", "resample_gradient",
     "add_rows", "scatter_add", "norm_gradient", "rms_norm", "layer_norm", "average_windows",
     "average_windows_gradient", "cumsum", "scaled_dot_product_attention", "cached_attention",
     "scan_states", "scan_gradient",

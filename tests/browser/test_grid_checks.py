@@ -1,0 +1,46 @@
+"""Checks and benchmarks of the grid in Chromium, by the command that anybody runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from paths import ROOT, SCRIPTS
+
+PROGRAM = Path(__file__).parent / "grid_page" / "page.py"
+
+
+def in_chromium(program, *arguments):
+    """The lines that a program prints in a page."""
+    command = [sys.executable, SCRIPTS / "browser", program, "--timeout=600", "--", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(660)
+def test_every_check_of_the_page_passes():
+    """P-077: 8 checks of exports, 16 of a network's methods, 8 of a population's, and 4 of wholes."""
+    said = json.loads(in_chromium(PROGRAM)[-1])
+    assert said == {"exports": 8, "network": 16, "population": 8, "whole": 4}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1900)
+def test_benchmarks_show_numbers_in_a_page():
+    """P-076: files of all kinds and their times on GPU and CPU, GPU beside CPU, and training."""
+    benchmarks = ROOT / "benchmarks"
+    kinds = json.loads(in_chromium(benchmarks / "grid_precisions.py", "--size", "32")[-1])["kinds"]
+    assert len(kinds) == 21
+    assert all(row["equal"] and row["gpu_ms"] > 0 and row["cpu_ms"] > 0 for row in kinds.values())
+    parity = json.loads(in_chromium(benchmarks / "grid_parity.py")[-1])
+    errors = [e for row in parity["errors"].values() for e in row.values() if e is not None]
+    assert len(errors) > 100
+    assert max(errors) <= parity["tolerance"]
+    trained = json.loads(in_chromium(benchmarks / "grid_networks.py", "--epochs", "2", "--only", "cnn3")[-1])
+    (network,) = trained["networks"].values()
+    assert network["losses"][-1] < 0.9 * network["losses"][0]
+    assert network["seconds"] > 0
