@@ -3,6 +3,8 @@
 import contextlib
 import copy
 import gc
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,11 +208,18 @@ async def test_asynchronous_loops_look_too(model, device):
     assert all(same(got, wanted) for got, wanted in zip(awaited, tables, strict=True))
 
 
-def counted(model, look: bool, tap: bool = True, read: bool = False, settle: bool = False) -> dict[str, int]:
+def counted(
+    model,
+    look: bool,
+    tap: bool = True,
+    read: bool = False,
+    settle: bool = False,
+    pattern: str = "model.layers.*",
+) -> dict[str, int]:
     """What the device does for an id, at most; with ``settle`` what is done for what it asks."""
     host, names = stream().open(), ("dispatches", "submits", "bind_groups")
     found = []
-    looks = lens.watch(model, positions=-1) if look else lens.capture(model, "model.layers.*")
+    looks = lens.watch(model, positions=-1) if look else lens.capture(model, pattern)
     with looks if tap else contextlib.nullcontext() as seen:
         for _ in steps(model, 13):
             stats = host.stats()
@@ -239,6 +248,50 @@ def test_what_a_look_at_every_step_costs_at_most(deep):
     assert plain["submits"] == taps["submits"] == look["submits"] == 2
     assert table["submits"] == 3
     assert [each["bind_groups"] for each in (plain, taps, look, table)] == [0, 0, 0, 0]
+
+
+@unchecked("an eager call stands before each replay, and counts")
+@pytest.mark.gpu
+def test_what_probabilities_of_all_heads_cost_at_most(deep):
+    """Scores and softmax of a layer, and which keys are seen once for all of them."""
+    model = loaded(deep, "webgpu")
+    plain, probs = counted(model, False, tap=False), counted(model, False, pattern="attn_probs")
+    assert probs["dispatches"] <= plain["dispatches"] + 2 * LAYERS + 2
+    assert (probs["submits"], probs["bind_groups"]) == (2, 0)
+
+
+@unchecked("an eager call stands before each replay, and counts")
+@pytest.mark.gpu
+@pytest.mark.parametrize("pattern", ["resid_post", "attn_probs"])
+def test_a_value_that_nobody_reads_takes_one_call_of_python(deep, pattern):
+    model = loaded(deep, "webgpu")
+    package = Path(pellucid.__file__).parent
+    counting = tuple(str(package / name) for name in ("lens", "models", "nn", "ops", "tensors"))
+
+    def calls(look) -> int:
+        """Of functions of Python for an id, at most; what hosts and replays do is left out."""
+        found, now = [], [0]
+
+        def count(frame, event, argument):
+            now[0] += event == "call" and frame.f_code.co_filename.startswith(counting)
+
+        with look:
+            ids = steps(model, 24)
+            for _ in range(14):
+                next(ids)
+            for _ in range(8):
+                now[0] = 0
+                sys.setprofile(count)
+                try:
+                    next(ids)
+                finally:
+                    sys.setprofile(None)
+                found.append(now[0])
+            ids.close()
+        return max(found)
+
+    plain = calls(contextlib.nullcontext())
+    assert calls(lens.capture(model, pattern)) <= plain + LAYERS + 6
 
 
 @pytest.mark.gpu

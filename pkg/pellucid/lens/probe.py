@@ -52,6 +52,33 @@ class Clock(Tap):
         return [k for k in found if 0 <= k < length]
 
 
+class Visible:
+    """Which keys a call sees: mostly the same in all layers, so the first of its probes makes it.
+
+    Args:
+        last: address of the probe that runs last, and lets go of it.
+    """
+
+    def __init__(self, last: str):
+        self.last = last
+        self._begin: Any = None
+        self._keys: Tensor | None = None
+
+    def keys(self, begin: Any, time: int, keys: int, device: Any) -> Tensor:
+        """Booleans (time, keys), where the first query is at ``begin``."""
+        found = self._keys if begin is self._begin else None
+        if found is None or found.shape != (time, keys) or found.device != device:
+            positions, steps = (arange(n, device=device) for n in (keys, time))
+            found = positions - steps.unsqueeze(1) <= begin
+            self._begin, self._keys = begin, found
+        return found
+
+    def leave(self, address: str) -> None:
+        """The probe at an address is done: what a captured call makes must not outlive it."""
+        if address == self.last:
+            self._begin = self._keys = None
+
+
 class Probe(Tap):
     """A tap at one point.
 
@@ -62,6 +89,7 @@ class Probe(Tap):
         clock: of the model; None where no change is about single positions.
         keeps: whether the value is kept.
         shared: what the probes of one attention tell each other.
+        visible: what all probes of attention share.
     """
 
     def __init__(
@@ -72,10 +100,12 @@ class Probe(Tap):
         clock: Clock | None = None,
         keeps: bool = True,
         shared: dict[str, Tensor] | None = None,
+        visible: Visible | None = None,
     ):
         super().__init__(seen, point.address)
         self.point, self.changes, self.clock, self.keeps = point, tuple(changes), clock, keeps
         self.shared = {} if shared is None else shared
+        self.visible = visible or Visible(point.address)
         self.kind = point.address, point.path, self.changes, keeps
 
     def __call__(self, module: Any, args: tuple, output: Any) -> Any:
@@ -158,7 +188,11 @@ class Probe(Tap):
             # A mask without a cache says all that is hidden.
             begin = cache.length if cache is not None else 0 if mask is None else None
             settings = getattr(module, "scale", None), getattr(module, "soft_cap", 0.0)
-            scores = _scores(query, key, mask, begin, *settings)
+            scores = _scores(query, key, mask, *settings)
+            if begin is not None:
+                sizes = query.shape[2], key.shape[2], query.device
+                scores = where(self.visible.keys(begin, *sizes), scores, float("-inf"))
+            self.visible.leave(self.point.address)
         if self.point.kind.form == "scores":
             new = self.changed(scores)
             self.shared["scores"] = new
@@ -196,10 +230,8 @@ def _block(head: int, heads: int, columns: int, like: Tensor) -> Tensor:
     return ((numbers >= head * columns) & (numbers < (head + 1) * columns)).to(like.dtype)
 
 
-def _scores(
-    query: Tensor, key: Tensor, mask: Tensor | None, begin: Any, scale: float | None, soft_cap: float
-) -> Tensor:
-    """``query @ key^T / sqrt(head_dim)``, minus infinity where a position does not see a key."""
+def _scores(query: Tensor, key: Tensor, mask: Tensor | None, scale: float | None, soft_cap: float) -> Tensor:
+    """``query @ key^T / sqrt(head_dim)``, minus infinity where a mask hides a key."""
     batch, heads, time, columns = query.shape
     shared = key.shape[1]
     grouped = query.reshape(batch, shared, heads // shared * time, columns)
@@ -209,10 +241,7 @@ def _scores(
         scores = (scores / soft_cap).tanh() * soft_cap
     if mask is not None:
         scores = where(mask, scores, float("-inf")) if mask.dtype.kind == "b" else scores + mask
-    if begin is None:
-        return scores
-    keys, steps = (arange(n, device=query.device) for n in (key.shape[2], time))
-    return where(keys - steps.unsqueeze(1) <= begin, scores, float("-inf"))
+    return scores
 
 
 def _weights(scores: Tensor, sinks: Tensor | None) -> Tensor:
@@ -255,10 +284,14 @@ def hook(
     """
     modules, shared = dict(model.named_modules()), {}
     names = list(KINDS)
+    # Of one attention the probe of its scores computes them, also for that of its probabilities.
+    beside = [p for p in found.values() if p.kind.form in ("scores", "probs")]
+    last = max(beside, key=lambda p: (p.layer, -names.index(p.name)), default=None)
+    visible = None if last is None else Visible(last.address)
     # Those of one module stand in the order of what they compute.
     for p in sorted(found.values(), key=lambda p: names.index(p.name) if p.name in KINDS else -1):
         told: dict[str, Tensor] = shared.setdefault(p.path, {})
-        probe = Probe(seen, p, changes.get(p.address, ()), clock, p.address in keeps, told)
+        probe = Probe(seen, p, changes.get(p.address, ()), clock, p.address in keeps, told, visible)
         register(stack, modules[p.path], probe, p.argument is not None, plain)
 
 

@@ -91,14 +91,10 @@ class Tap:
 
     def keep(self, value: Any) -> None:
         """Let go of the value before and keep this one, which ran last."""
-        self.forget()
+        self.seen.pop(self.path, None)
         self.seen[self.path] = value
         Tap.turns += 1
         self.turn = Tap.turns
-
-    def forget(self) -> None:
-        """Let go of the value."""
-        self.seen.pop(self.path, None)
 
     def end(self) -> None:
         """Keep nothing any more; what was kept belongs to whoever looked."""

@@ -66,34 +66,48 @@ class _Watch:
         self._model = model
         self._seen_at = (-1, -1)
         self._watched = False
-        self._taps: list[Tap] = []
+        self._beginning: list[Tap] = []
+        # What taps keep values in, and under which names: by the dictionary, not by the tap.
+        self._kept: list[tuple[dict[str, Any], set[str]]] = []
 
     def __call__(self) -> bool:
         """Whether there are hooks that run Python."""
         if self._seen_at != (modules.version, modules.looks):
             self._seen_at = modules.version, modules.looks
             functions = [h.function for m in self._model.modules() for h in m._hooks.values()]
-            self._taps = [f for f in functions if isinstance(f, Tap)]
-            self._watched = len(self._taps) < len(functions)
+            taps = [f for f in functions if isinstance(f, Tap)]
+            self._watched = len(taps) < len(functions)
+            self._beginning = [t for t in taps if "begin" in vars(t) or type(t).begin is not Tap.begin]
+            kept = {id(t.seen): (t.seen, set[str]()) for t in taps}
+            for tap in taps:
+                kept[id(tap.seen)][1].add(tap.path)
+            self._kept = list(kept.values())
         return self._watched
 
-    def shown(self) -> list[tuple[Tap, Any]]:
+    def shown(self) -> list[dict[str, Any]]:
         """What taps keep, in the order of the run."""
-        found = [t for t in self._taps if t.path in t.seen]
-        return [(t, t.seen[t.path]) for t in sorted(found, key=lambda t: t.turn)]
+        # As they are: what looks at a longer memory is cut to size when somebody reads it.
+        return [
+            dict(dict.items(seen))
+            if dict.keys(seen) <= names
+            else {name: value for name, value in dict.items(seen) if name in names}
+            for seen, names in self._kept
+        ]
 
     def begin(self) -> None:
         """Let reads of this step begin before the next one runs ahead of them."""
-        for tap in self._taps:
+        for tap in self._beginning:
             tap.begin()
 
-    def show(self, values: list[tuple[Tap, Any]]) -> None:
+    def show(self, values: list[dict[str, Any]]) -> None:
         """Have taps keep these values and no others."""
-        if len(values) < len(self._taps):
-            for tap in self._taps:
-                tap.forget()
-        for tap, value in values:
-            tap.keep(value)
+        for (seen, names), shown in zip(self._kept, values, strict=True):
+            if dict.keys(seen) <= names:
+                seen.clear()
+            else:
+                for name in names:
+                    seen.pop(name, None)
+            dict.update(seen, shown)
 
 
 def steps(
