@@ -15,6 +15,7 @@ import { colours, make } from "../../web/views/parts.js";
 const GAP = { x: 1.9, y: 1.4, z: 2.7 };
 const BOX = { width: 1.1, height: 0.62, depth: 0.62 };
 const LOOK = [0.62, 0.6, 1]; // from where the volume is seen at first
+const NAME = 19; // pixels of a name's height, however far it is
 const same = (one, other) => one && other && one.every((value, k) => value === other[k]);
 
 async function render({ model, el, signal }) {
@@ -40,7 +41,7 @@ async function render({ model, el, signal }) {
   canvas.style.touchAction = "pan-y"; // a finger that moves down scrolls the page
 
   let drawn = new three.Group();
-  let boxes = []; // { mesh, frame, place, cell }
+  let boxes = []; // { mesh, outline, name, place }
   let shape = ""; // of what is drawn: with another one everything is made anew
   let at = -1; // the cell that is looked at
   let frame = 0;
@@ -49,6 +50,7 @@ async function render({ model, el, signal }) {
     frame = 0;
     if (signal?.aborted) return;
     sun.position.copy(camera.position).add(new three.Vector3(1, 3, 0));
+    spread();
     renderer.render(scene, camera);
   }));
   controls.addEventListener("change", paint);
@@ -69,35 +71,76 @@ async function render({ model, el, signal }) {
     paint();
   };
 
+  const half = () => Math.tan((camera.fov / 2) * (Math.PI / 180));
+
   /** Look at all of it from the front, a little from the right and from above. */
   const fit = () => {
-    const ball = new three.Box3().setFromObject(drawn).getBoundingSphere(new three.Sphere());
-    const narrow = Math.min(1, camera.aspect);
-    const far = (ball.radius * 0.97) / Math.sin((camera.fov / 2) * (Math.PI / 180)) / narrow;
-    controls.target.copy(ball.center);
-    camera.position.copy(ball.center).add(new three.Vector3(...LOOK).normalize().multiplyScalar(far));
+    drawn.updateMatrixWorld(true);
+    const centre = new three.Box3().setFromObject(drawn).getCenter(new three.Vector3());
+    camera.position.copy(centre).add(new three.Vector3(...LOOK));
+    camera.lookAt(centre);
+    const turn = camera.quaternion.clone().invert();
+    let far = 0;
+    for (const part of drawn.children) {
+      const { min, max } = new three.Box3().setFromObject(part);
+      for (let k = 0; k < 8; k++) {
+        const corner = new three.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z);
+        const { x, y, z } = corner.sub(centre).applyQuaternion(turn);
+        far = Math.max(far, z + Math.max(Math.abs(x) / camera.aspect, Math.abs(y)) / half());
+      }
+    }
+    far *= 1.08;
+    controls.target.copy(centre);
+    camera.position.copy(centre).add(new three.Vector3(...LOOK).normalize().multiplyScalar(far));
     controls.minDistance = far / 6;
     controls.maxDistance = far * 3;
     controls.update();
     paint();
   };
 
-  const label = (text, colour) => {
+  /** Where a point lies on the canvas, in pixels. */
+  const spotOf = (point) => {
+    const spot = point.clone().project(camera);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    return [((spot.x + 1) / 2) * width, ((1 - spot.y) / 2) * height];
+  };
+
+  /** Show the names that cover no nearer one; that of the chosen cell and of the one that is looked at always. */
+  const spread = () => {
+    camera.updateMatrixWorld();
+    const chosen = model.get("selected");
+    const size = (2 * half() * NAME) / canvas.clientHeight;
+    const rank = (box, k) => (same(box.place, chosen) ? -2 : k === at ? -1 : box.name.position.distanceTo(camera.position));
+    const kept = [];
+    for (const [, { name }] of boxes.map((box, k) => [rank(box, k), box]).sort(([one], [other]) => one - other)) {
+      const [x, y] = spotOf(name.position);
+      const wide = (name.userData.aspect * NAME) / 2 + 1;
+      name.scale.set(name.userData.aspect * size, size, 1);
+      name.visible = kept.every(([u, v, other]) => Math.abs(x - u) >= wide + other || Math.abs(y - v) >= NAME);
+      if (name.visible) kept.push([x, y, wide]);
+    }
+  };
+
+  const label = (text, colour, ground) => {
     const board = document.createElement("canvas");
     const context = board.getContext("2d");
     const font = "500 44px system-ui, sans-serif";
     context.font = font;
-    board.width = Math.ceil(context.measureText(text).width) + 12;
+    board.width = Math.ceil(context.measureText(text).width) + 24;
     board.height = 60;
     context.font = font;
+    context.fillStyle = `rgb(${ground.join(" ")} / 85%)`;
+    context.roundRect(0, 0, board.width, board.height, 14);
+    context.fill();
     context.fillStyle = `rgb(${colour.join(" ")})`;
     context.textBaseline = "middle";
-    context.fillText(text, 6, 31);
+    context.fillText(text, 12, 31);
     const texture = new three.CanvasTexture(board);
     texture.colorSpace = three.SRGBColorSpace;
-    const sprite = new three.Sprite(new three.SpriteMaterial({ map: texture, transparent: true, depthTest: false }));
+    const sprite = new three.Sprite(new three.SpriteMaterial({ map: texture, transparent: true, depthTest: false, sizeAttenuation: false }));
     sprite.renderOrder = 1; // names can be read in front of everything
-    sprite.scale.set((board.width / board.height) * 0.24, 0.24, 1);
+    sprite.userData.aspect = board.width / board.height;
+    sprite.scale.setScalar(0.01); // `spread` sets it, by the canvas
     return sprite;
   };
 
@@ -125,7 +168,7 @@ async function render({ model, el, signal }) {
     });
     scene.remove(drawn);
     drawn = new three.Group();
-    const [quiet, accent, cool, text] = colours(el, "--quiet", "--accent", "--cool", "--text");
+    const [quiet, accent, cool, text, panel] = colours(el, "--quiet", "--accent", "--cool", "--text", "--panel");
     const layers = data.size[3];
     const points = new Map(data.cells.map((cell) => [cell.place.join(), where(cell.place, data.size)]));
     boxes = data.cells.map((cell) => {
@@ -134,10 +177,10 @@ async function render({ model, el, signal }) {
       const outline = new three.LineSegments(new three.EdgesGeometry(box), new three.LineBasicMaterial());
       mesh.position.copy(points.get(cell.place.join()));
       outline.position.copy(mesh.position);
-      const name = label(cell.label, text);
+      const name = label(cell.label, text, panel);
       name.position.copy(mesh.position).add(new three.Vector3(0, BOX.height / 2 + 0.17, 0));
       drawn.add(mesh, outline, name);
-      return { mesh, outline, place: cell.place };
+      return { mesh, outline, name, place: cell.place };
     });
     const line = new three.LineBasicMaterial({ color: paintOf(quiet) });
     const tip = new three.MeshBasicMaterial({ color: paintOf(quiet) });
@@ -231,10 +274,15 @@ async function render({ model, el, signal }) {
   canvas.placeOf = (place) => {
     const box = boxes.find((one) => same(one.place, place));
     camera.updateMatrixWorld();
-    const spot = box.mesh.position.clone().project(camera);
-    const { left, top, width, height } = canvas.getBoundingClientRect();
-    return [left + ((spot.x + 1) / 2) * width, top + ((1 - spot.y) / 2) * height];
+    const { left, top } = canvas.getBoundingClientRect();
+    const [x, y] = spotOf(box.mesh.position);
+    return [left + x, top + y];
   };
+  // Rectangles of the names that are shown: left, top, right, bottom on the canvas.
+  canvas.names = () => boxes.filter(({ name }) => name.visible).map(({ name }) => {
+    const [[x, y], wide] = [spotOf(name.position), (name.userData.aspect * NAME) / 2];
+    return [x - wide, y - NAME / 2, x + wide, y + NAME / 2];
+  });
   const end = follow(model, draw, signal);
   return () => {
     end();

@@ -190,6 +190,33 @@ def test_arrows_and_enter_open_a_cell_and_a_drag_does_not(page):
     press(page, "The whole network")
 
 
+def test_names_cover_no_other(page):
+    """P-093: of twelve cells, from the front and turned, at either width; most are shown."""
+    page.get_by_role("combobox", name="Cells").select_option("the same with remote links")
+    press(page, "Build")
+    canvas = page.locator("#volume-view canvas")
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        press(page, "First view")
+        for turn in (0, 90):
+            box = canvas.bounding_box()
+            page.mouse.move(box["x"] + 60, box["y"] + 200)
+            page.mouse.down()
+            page.mouse.move(box["x"] + 60 + turn, box["y"] + 200, steps=3)
+            page.mouse.up()
+            page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            names = canvas.evaluate("(canvas) => canvas.names()")
+            assert len(names) >= (8 if width == 1280 else 4)
+            for k, (left, top, right, bottom) in enumerate(names):
+                for a, b, c, d in names[:k]:
+                    assert right <= a or left >= c or bottom <= b or top >= d
+            if not turn:
+                assert all(left > -8 and right < box["width"] + 8 for left, _, right, _ in names)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.get_by_role("combobox", name="Cells").select_option("four dense cells")
+    press(page, "Build")
+
+
 def test_fewer_bits(page):
     spec = saved(page)
     tab(page, "Precision")
