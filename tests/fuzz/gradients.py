@@ -125,9 +125,9 @@ def view(rng: Random, name: str, t: Any, smooth: bool, backwards: bool) -> str:
         ]
     if rank > 1:
         some += [f"{name}.diagonal({rng.randint(-1, 1)})", f"{name}.T" if rank == 2 else f"{name}.mT"]
-    # PyTorch's derivative by what lies beside a part changes once anything was written there without a graph,
-    # also times one: before, that is no part of it, and then it is. Smooth programs write with the graph.
-    if count > 3 and (smooth or t.is_contiguous()):
+    # Only of what lies whole: PyTorch's derivative by what lies beside a part is none, or another one once
+    # anything was written there without a graph.
+    if count > 3 and t.is_contiguous():
         some.append(f"{name}.as_strided((2, {count // 2}), ({count // 2}, 1))")
     return rng.choice(some)
 
