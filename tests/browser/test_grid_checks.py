@@ -29,17 +29,13 @@ def test_every_check_of_the_page_passes():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1900)
+@pytest.mark.timeout(1300)
 def test_benchmarks_show_numbers_in_a_page():
-    """P-076: files of all kinds and their times on GPU and CPU, GPU beside CPU, and training."""
+    """P-076: files of all kinds, their times on GPU and CPU, and training."""
     benchmarks = ROOT / "benchmarks"
     kinds = json.loads(in_chromium(benchmarks / "grid_precisions.py", "--size", "32")[-1])["kinds"]
     assert len(kinds) == 21
     assert all(row["equal"] and row["gpu_ms"] > 0 and row["cpu_ms"] > 0 for row in kinds.values())
-    parity = json.loads(in_chromium(benchmarks / "grid_parity.py")[-1])
-    errors = [e for row in parity["errors"].values() for e in row.values() if e is not None]
-    assert len(errors) > 100
-    assert max(errors) <= parity["tolerance"]
     trained = json.loads(in_chromium(benchmarks / "grid_networks.py", "--epochs", "2", "--only", "cnn3")[-1])
     (network,) = trained["networks"].values()
     assert network["losses"][-1] < 0.9 * network["losses"][0]

@@ -90,6 +90,46 @@ def test_exclusive_or(capsys):
             FitConfig(**wrong)
 
 
+def letters():
+    """A text's pairs of neighbouring letters, as a batch."""
+    ids = np.array([b"abcd ".index(c) for c in b"abcd dcba abcd dcba"], np.int64)
+    return ids[:-1], ids[1:]
+
+
+def pictures():
+    """Sixty 8 x 8 pictures of three strokes in noise, and which it is."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(60) % 3
+    drawn = rng.standard_normal((60, 1, 8, 8)).astype(np.float32) * 0.3
+    for image, kind in zip(drawn[:, 0], classes, strict=True):
+        image[(slice(3, 5), slice(0, 8), range(8))[kind], (slice(0, 8), slice(3, 5), range(8))[kind]] += 1
+    return drawn, classes
+
+
+@pytest.mark.parametrize("name", ["exclusive or", "pictures", "letters"])
+def test_fit_learns_on_the_gpu(name):
+    """P-037: losses fall for squares, for pictures by a convolution, and for the next letter of a text."""
+    pellucid.manual_seed(0)
+    x, y, loss, layers = {
+        "exclusive or": lambda: (X, Y, "mse", (nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))),
+        "pictures": lambda: (
+            *pictures(), "cross_entropy",
+            (nn.Conv2d(1, 4, 3, padding=1), nn.Sequential(nn.ReLU(), nn.Flatten()), nn.Linear(256, 3)),
+        ),
+        "letters": lambda: (
+            *letters(), "cross_entropy",
+            (nn.Embedding(5, 8), nn.Sequential(nn.Linear(8, 16), nn.Tanh()), nn.Linear(16, 5)),
+        ),
+    }[name]()  # fmt: skip
+    net = GridNetwork(1, 1, 3, 1, {(0, 0, k, 0): layer for k, layer in enumerate(layers)})
+    batch = pellucid.tensor(x), pellucid.tensor(y)
+    assert batch[0].device.type == "webgpu"
+    optimizer = pellucid.optim.Adam(net.parameters(), 0.05)
+    losses = fit(net, [batch], FitConfig(40, loss=loss), optimizer).losses
+    # After most letters come two: no less than log(2) is to be had of those.
+    assert losses[-1] < (0.7 if name == "letters" else 0.1) * losses[0]
+
+
 def test_methods_on_one_task():
     """P-042: all methods begin with equal weights; for a chain, ticks are backpropagation."""
     pellucid.manual_seed(1)

@@ -132,6 +132,9 @@ def test_scales_are_those_of_the_papers():
     kept = np.abs(X)[np.abs(X) > 0.7 * np.abs(X).mean()]
     assert abs(pack(x, "ternary").scales.item() / kept.mean() - 1) < 2**-15
     assert pack(x, "int4", 32).nbytes == 31 * 20 + 7 + 4  # the last block has 13 numbers
+    blocks = pack(x, "int4", 32)
+    steps = np.repeat(blocks.scales.numpy(), 32)[: X.size].reshape(X.shape)
+    assert (np.abs(blocks.unpack().numpy() - X) <= steps * (0.5 + 2**-14)).all()
     nv = pack(x, "fp4", 16, "float8_e4m3fn")
     assert nv.nbytes == 503 + 63 + 4
     blocks = np.pad(X.ravel(), (0, 3)).reshape(-1, 16)

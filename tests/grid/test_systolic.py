@@ -86,6 +86,7 @@ def test_gradients_go_through_ticks_and_links():
 
 
 def test_a_window_cuts_the_graph():
+    """P-041, P-086: truncated backpropagation through time."""
     x = pellucid.tensor(X, device="cpu", requires_grad=True)
     for window, reaches in ((None, True), (3, False)):
         engine = Systolic(network([Link(PLACES[0], PLACES[0])]), window)

@@ -28,7 +28,7 @@ def fused(request):
 
 
 def test_many_replays_are_one_submit(rng, fused):
-    """P-064, P-089: two programs that share the memory that passes, and results that the next call takes."""
+    """P-064, P-089, P-095: two programs that share what passes, and results that the next call takes."""
     w = some(rng, 6, 6)
 
     def f(x):
