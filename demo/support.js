@@ -14,7 +14,7 @@ const LINUX = "On Linux, Chrome may want WebGPU and Vulkan switched on under chr
  * What keeps WebGPU from working on this page, or null.
  * @returns {Promise<{ title: string, text: string, list?: string[], after?: string } | null>}
  */
-export async function missingOnPage() {
+async function missingOnPage() {
   if (!isSecureContext) {
     return {
       title: "WebGPU is hidden here",
@@ -40,7 +40,7 @@ export async function missingOnPage() {
 }
 
 /** What keeps WebGPU from working inside the worker where Python runs, or null. */
-export function missingInWorker(info) {
+function missingInWorker(info) {
   if (info.webgpu) return null;
   return {
     title: "WebGPU is missing in workers",
@@ -51,7 +51,7 @@ export function missingInWorker(info) {
 }
 
 /** One line about the place: versions, and which optional features are there. */
-export function describe(info) {
+function describe(info) {
   const waits = info.jspi ? "JSPI available, not needed" : "JSPI missing, not needed: every value is awaited";
   const isolation = info.isolated ? "cross-origin isolated" : "not cross-origin isolated, not needed";
   return `Python ${info.python} on Pyodide ${info.pyodide}, started in ${(info.milliseconds / 1000).toFixed(1)} s; ${waits}; ${isolation}.`;

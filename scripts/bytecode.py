@@ -40,6 +40,10 @@ IMPORTED = re.compile(
     re.VERBOSE,
 )
 
+# What numpy's wheel has for compilers and type checkers, which no page has.
+FOR_COMPILERS = re.compile(r"numpy/(f2py/|.+\.(a|h|pxd|pyi)$)")
+SMALLEST = 9  # of zlib's levels
+
 
 def matching_python() -> str | None:
     """A Python with Pyodide's bytecode, from PELLUCID_PYTHON313, PATH or pyenv; `None` when there is none."""
@@ -92,7 +96,7 @@ def _add_to_library(source: Path, target: Path) -> None:
         for name in library.namelist():
             if IMPORTED.fullmatch(name):
                 code = _bytecode(LIBRARY + name, library.read(name))
-                library.writestr(zipfile.ZipInfo(f"{name}c"), code, zipfile.ZIP_DEFLATED)
+                library.writestr(zipfile.ZipInfo(f"{name}c"), code, zipfile.ZIP_DEFLATED, SMALLEST)
 
 
 def _add_to_wheel(source: Path, target: Path) -> None:
@@ -102,12 +106,12 @@ def _add_to_wheel(source: Path, target: Path) -> None:
         def write(name: str, data: bytes) -> None:
             entry = zipfile.ZipInfo(name)  # a fixed date: the same sources give the same wheel
             entry.external_attr = 0o644 << 16
-            new.writestr(entry, data, zipfile.ZIP_DEFLATED)
+            new.writestr(entry, data, zipfile.ZIP_DEFLATED, SMALLEST)
             lines.append(_record_line(name, data))
 
         record = next(name for name in old.namelist() if name.endswith(".dist-info/RECORD"))
         for name in old.namelist():
-            if name == record or name.endswith("/"):
+            if name == record or name.endswith("/") or FOR_COMPILERS.match(name):
                 continue
             data = old.read(name)
             write(name, data)

@@ -1,10 +1,9 @@
-/** The page of the logit lens: Python in a worker (boot.js), the idea in demo.py, the drawing in web/views. */
+/** The page of the logit lens: Python in a worker (support.js), the idea in demo.py, the drawing in web/views. */
 
-import { boot } from "../../web/boot.js";
 import { keepForOffline } from "../../web/offline.js";
 import { Explore } from "./explore.js";
 import { Models } from "./models.js";
-import { absolute, bytes, describe, explain, give, lastName, missingInWorker, missingOnPage, note, stopped } from "../support.js";
+import { absolute, bytes, explain, give, lastName, note, started, stopped } from "../support.js";
 import { adviceOn, isLoss } from "./advice.js";
 import { experiment, plansOf, remember, tellSum } from "./link.js";
 import { LensView } from "../../web/views/lens_grid.js";
@@ -50,31 +49,20 @@ function show(state, text) {
 }
 
 async function start() {
-  element("notes").replaceChildren();
-  show("starting", "Starting…");
-  const missing = await missingOnPage();
-  if (missing) {
-    note(missing);
-    return show("missing", missing.title + ".");
-  }
   try {
-    const sources = await Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
-    element("python").replaceChildren(...sources.map((text, k) => make("pre", {}, make("code", {}, text))));
-    [...element("python").children].forEach((pre, k) => (pre.tabIndex = 0, pre.setAttribute("aria-label", PYTHON[k])));
-    const booted = await boot({
-      onProgress: ({ stage }) => show("starting", STAGES[stage]),
+    // They come while Python starts.
+    const texts = Promise.all(PYTHON.map(async (name) => (await fetch(new URL(name, import.meta.url))).text()));
+    texts.catch(() => {}); // told where they are awaited
+    python = await started(show, STAGES, {
       onStdout: (text) => console.log(text),
       onStderr: (text) => console.warn(text),
       onEvent: (name, value) => receive[name](value),
       onCrash: (error) => crashed(error),
     });
-    python = booted;
-    element("about").textContent = describe(python.info);
-    const absent = missingInWorker(python.info);
-    if (absent) {
-      note(absent);
-      return show("missing", absent.title + ".");
-    }
+    const sources = await texts;
+    element("python").replaceChildren(...sources.map((text, k) => make("pre", {}, make("code", {}, text))));
+    [...element("python").children].forEach((pre, k) => (pre.tabIndex = 0, pre.setAttribute("aria-label", PYTHON[k])));
+    if (!python) return;
     await Promise.all(PYTHON.map((name, k) => python.writeFile(`${FOLDER}/${name}`, sources[k])));
     await python.run(`import sys; sys.path.append("${FOLDER}"); from demo import demo; from estimate import estimate`);
     show("empty", "Ready to load a model.");

@@ -354,7 +354,7 @@ def test_a_site_without_weights_offers_the_hubs(page, browser):
 
 def test_columns_come_quickly_and_leave_the_first_answer_in_sight(page, site_server):
     page.goto(site_server.url)
-    spent, answer, words = page.evaluate(
+    spent, answer, words, narrow, rest = page.evaluate(
         """async () => {
             const style = (href) => new Promise((onload) => {
                 document.head.append(
@@ -386,13 +386,22 @@ def test_columns_come_quickly_and_leave_the_first_answer_in_sight(page, site_ser
             await frame();
             const left = table.tFoot.rows[0].cells[5].getBoundingClientRect().left;
             const label = table.tFoot.rows[0].cells[0].getBoundingClientRect().right;
-            return [spent, left - label, visible.textContent];
+            const words = visible.textContent;
+            // Whole columns fill any width.
+            scroller.style.width = "390px";
+            await frame();
+            await frame();
+            const each = table.tFoot.rows[0].cells[5].offsetWidth + 1;
+            const rest = (scroller.clientWidth - table.tFoot.rows[0].cells[0].offsetWidth - 2) % each;
+            return [spent, left - label, words, visible.textContent, rest];
         }"""
     )
     print(f"layout of a column: {spent:.1f} ms")
     assert spent < 50  # milliseconds
     assert 0 <= answer < 5
     assert words == "positions 4 to 11 of 0 to 59: scroll for more"
+    assert narrow == "positions 4 to 6 of 0 to 59: scroll for more"
+    assert rest < 4  # pixels: a width has whole ones
 
 
 def test_a_model_that_is_let_go_leaves_no_buffer_behind(session):

@@ -98,6 +98,9 @@ def test_pellucid_computes_with_and_without_isolation(page, server, request):
     page.goto(request.getfixturevalue(server).url)
     page.evaluate(LOAD, {})
     assert run(page, "import pellucid as torch; (torch.tensor([1.0, 2.0]) * 3).tolist()") == {"value": [3, 6]}
+    # What is for compilers and type checkers is not there.
+    folder = "import pathlib, numpy; folder = pathlib.Path(numpy.__file__).parent"
+    assert run(page, f"{folder}; [*folder.rglob('*.pyi'), *folder.rglob('*.h')]") == {"value": []}
     # Nothing was compiled for that: bytecode lies beside the sources.
     compiled = "[f for m in sys.modules.values() if (f := getattr(m, '__file__', None) or '').endswith('.py')"
     assert run(page, f"import sys; {compiled} and 'python313.zip' in f]") == {"value": []}

@@ -47,9 +47,9 @@ def test_views_of_large_models(views: Page):
         }"""
         views.wait_for_function(painted)
         overview.focus()
-        for key in ("ArrowUp", "ArrowRight", "ArrowUp"):
+        for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
             views.keyboard.press(key)
-        expect(views.locator("#attention h3")).to_have_text("Layer 2, head 1")
+        expect(views.locator("#attention h3")).to_have_text(f"Layer {LAYERS - 3}, head 1")
         for k in range(8):  # the pointer over the pattern
             views.locator("#attention canvas.head").hover(position={"x": 60 + 12 * k, "y": 500})
         expect(views.locator("#attention .told")).to_contain_text("looks at")
@@ -89,3 +89,21 @@ def test_views_of_large_models(views: Page):
     assert name
     assert value
     assert name["x"] + name["width"] <= value["x"]
+
+
+def test_what_is_chosen_first_is_in_sight(views: Page):
+    """The head whose pattern is drawn, and the token of a long line at which the text stands."""
+    views.evaluate("""() => draw("attention", {
+        layers: 30, heads: 2, tokens: ["a", "b"], probs: new Float32Array(30 * 2 * 4),
+    })""")
+    expect(views.locator("#attention h3")).to_have_text("Layer 29, head 0")
+    views.evaluate("""() => draw("branch_tree", {
+        nodes: Array.from({ length: 60 }, (_, k) => ({ number: k, parent: k - 1, token: `token${k}` })),
+        at: 59,
+    })""")
+    tree = views.locator("#branch_tree [role=tree]").bounding_box()
+    chosen = views.locator("#branch_tree [aria-selected=true]").bounding_box()
+    assert tree
+    assert chosen
+    assert tree["x"] <= chosen["x"]
+    assert chosen["x"] + chosen["width"] <= tree["x"] + tree["width"]

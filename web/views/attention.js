@@ -18,7 +18,7 @@ function render({ model, el, signal }) {
   const one = make("div", { class: "one" }, title, make("div", { class: "scroller" }, head), told);
   el.append(make("div", { class: "pellucid attention" }, make("div", { class: "scroller" }, overview), one));
   let data = null;
-  let at = [0, 0]; // layer, head
+  let at = null; // layer, head
   let cell = null; // query, key
   let tile = 0;
   let side = 0;
@@ -38,7 +38,8 @@ function render({ model, el, signal }) {
     cancelAnimationFrame(painting);
     painting = 0;
     if (one.hidden) return;
-    at = [Math.min(at[0], data.layers - 1), Math.min(at[1], data.heads - 1)];
+    // The last layer is on top, so what is shown first is in sight.
+    at = at ? [Math.min(at[0], data.layers - 1), Math.min(at[1], data.heads - 1)] : [data.layers - 1, 0];
     if (cell && cell[0] >= data.tokens.length) cell = null;
     [cold, heat, text] = colours(overview.parentElement, "--cold", "--heat", "--text");
     tile = Math.max(16, Math.min(34, Math.floor((Math.min(el.clientWidth || 600, 520) - 34) / data.heads)));

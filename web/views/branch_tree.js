@@ -48,7 +48,10 @@ function render({ model, el, signal }) {
         [node] = next;
       }
     }
-    if (chosen) box.querySelector('[aria-selected="true"]')?.focus();
+    const now = box.querySelector('[aria-selected="true"]');
+    // A long line goes on out of sight; the page itself stays where it is.
+    if (now) box.scrollLeft = now.offsetLeft - box.offsetLeft + now.offsetWidth / 2 - box.clientWidth / 2;
+    if (chosen) now?.focus();
     chosen = false;
   };
 

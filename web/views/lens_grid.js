@@ -19,6 +19,7 @@
 import { follow } from "./model.js";
 import { make, numbers, percent, short, visible } from "./parts.js";
 
+const GAP = 1; // pixels between cells
 const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
 // Probabilities from which a cell's background asks for another colour of text, so that their contrast stays above 4.5.
 const WARM = 0.59;
@@ -49,6 +50,7 @@ export class LensView {
     this.#scroller = scroller;
     this.#visible = visible;
     scroller.addEventListener("scroll", () => this.#tellVisible(), { passive: true });
+    new ResizeObserver(() => this.#fit()).observe(scroller);
     const cell = (event) => event.target.closest("td");
     // Scrolling by keyboard slides cells under a pointer that rests: only one that moves points at something.
     const moves = (event) => event.movementX !== 0 || event.movementY !== 0;
@@ -97,7 +99,9 @@ export class LensView {
   }
 
   #draw() {
+    const wasWhole = this.#scroller.scrollWidth <= this.#scroller.clientWidth;
     for (const column of this.#queue.splice(0, COLUMNS_PER_FRAME)) this.#append(column);
+    if (wasWhole) this.#fit();
     this.#follow();
     this.#tellVisible();
     this.#frame = this.#queue.length ? requestAnimationFrame(() => this.#draw()) : 0;
@@ -111,6 +115,24 @@ export class LensView {
     if (scrollLeft > most || scrollLeft !== this.#followed || this.#table.contains(document.activeElement)) return;
     this.#scroller.scrollLeft = Math.min(scrollWidth - clientWidth, most);
     this.#followed = this.#scroller.scrollLeft;
+  }
+
+  /** Make columns so wide that whole ones fill the width, where not all fit; the first one in sight stays that. */
+  #fit() {
+    if (!this.columns.length) return;
+    const { style } = this.#table;
+    const each = () => this.#head(0).offsetWidth + GAP;
+    const first = Math.round(this.#scroller.scrollLeft / each());
+    const isFollowed = this.#scroller.scrollLeft === this.#followed;
+    style.removeProperty("--cell");
+    const width = this.#scroller.clientWidth;
+    if (this.#scroller.scrollWidth > width) {
+      const room = width - this.#rows[0].cells[0].offsetWidth - 2 * GAP;
+      style.setProperty("--cell", `${Math.floor(room / Math.max(1, Math.floor(room / each()))) - GAP}px`);
+    }
+    this.#scroller.scrollLeft = first * each();
+    if (isFollowed) this.#followed = this.#scroller.scrollLeft;
+    this.#tellVisible();
   }
 
   /** Say which positions are in sight, where not all are. */

@@ -75,9 +75,9 @@ def test_attention_of_all_heads(page, model):
     np.testing.assert_allclose(got, probs, atol=1e-5)
     overview = page.locator("#attention-view canvas.overview")
     overview.focus()
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    expect(page.locator("#attention-view h3")).to_have_text("Layer 1, head 1")
+    expect(page.locator("#attention-view h3")).to_have_text(f"Layer {len(seen) - 2}, head 1")
     page.locator("#attention-view canvas.head").focus()
     for key in ("ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
