@@ -138,7 +138,8 @@ def test_what_is_wrong_is_said(path, tmp_path):
         (path.read_bytes()[:-30], r"has no directory at its end"),
         (b"GGUF" + bytes(100), r"is a GGUF file; a zip archive was expected"),
         (b"", r"is empty; a zip"),
-        (packed({"a/b": b"1"}, tmp_path / "c.pt2").read_bytes(), r"has no entry 'archive_format'"),
+        (packed({"a/b": b"1"}, tmp_path / "c.pt2").read_bytes(), r"'archive_format'.*export\.save"),
+        (packed({"a/data.pkl": b"1"}, tmp_path / "e.pt2").read_bytes(), r"torch\.save wrote it"),
         (packed(swapped, tmp_path / "d.pt2").read_bytes(), r"its byteorder is b'big'; b'little' was"),
     ):
         with pytest.raises(FormatError, match=told):

@@ -230,7 +230,7 @@ def test_sizes_are_guarded(file, tmp_path):
         half(pellucid.ones(8, device="cpu"), 4)
     with pytest.raises(ArgumentError, match=r"takes x, n; 1 by place and none by name were given"):
         half(pellucid.ones(8, device="cpu"))
-    with pytest.raises(ArgumentError, match=r"input 'x' must be a tensor"):
+    with pytest.raises(ArgumentError, match=r"input 'x' must be a tensor, .* by pellucid\.tensor"):
         half([1.0], 3)
 
 

@@ -283,7 +283,10 @@ class _Guards:
         for name, sizes in self._sizes.items():
             value = values[name]
             if not isinstance(value, Tensor):
-                raise ArgumentError(f"{self._where}: input {name!r} must be a tensor, not {describe(value)}.")
+                raise ArgumentError(
+                    f"{self._where}: input {name!r} must be a tensor, not {describe(value)}. "
+                    "Make one by pellucid.tensor."
+                )
             if value.ndim != len(sizes):
                 raise ShapeError(
                     f"{self._where}: input {name!r} has shape {tuple(value.shape)}, and {len(sizes)} axes "

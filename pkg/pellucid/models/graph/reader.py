@@ -91,6 +91,11 @@ def _read(source: Source):
         raise FormatError(
             f"{where}: is of the layout that PyTorch wrote before 2.8. Load it there and save it again."
         )
+    if "archive_format" not in packed.entries:
+        what = "torch.save wrote it, perhaps a state dict. " if "data.pkl" in packed.entries else ""
+        raise FormatError(
+            f"{where}: has no entry 'archive_format'. {what}Give what torch.export.save wrote of a program."
+        )
     for name, known in (("archive_format", b"pt2"), ("archive_version", b"0"), ("byteorder", b"little")):
         text = yield from packed.document(name, _SHORT)
         if text.strip() != known:
