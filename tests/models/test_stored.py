@@ -240,6 +240,12 @@ def test_what_does_not_fit_the_model_is_said(tmp_path):
     refuse(folder, WeightError, "not in the model: ")
 
 
+def test_floats_are_not_taken_for_quantized_weights(tmp_path):
+    saved(made("llama"), tmp_path)
+    configure(tmp_path, **GROUPS)
+    refuse(tmp_path, FormatError, "says 'gptq', but no weight is stored so. Remove it from config.json")
+
+
 def test_float8_without_settings_has_no_kernels(tmp_path):
     _, folder = quantized(tmp_path, lambda w, s: ({"weight": w.to(torch.float8_e4m3fn)}, w), {})
     refuse(folder, DTypeError, "no kernels for float8_e4m3fn")

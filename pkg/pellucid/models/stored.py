@@ -64,7 +64,7 @@ def find_stored(
         more needed.
 
     Raises:
-        FormatError: the settings are not known, or a weight is not stored as they say.
+        FormatError: the settings are not known, or weights, one or all, are not stored as they say.
     """
     found: dict[str, StoredWeight] = {}
     expected: list[tuple[TensorInfo, str]] = []
@@ -76,6 +76,11 @@ def find_stored(
     # Of several ways the one with the most tensors: the others do not know of all.
     matches = sorted(_matches(checkpoint, _ways(checkpoint.name, method, settings)), key=lambda m: len(m[3]))
     matches = list({layer: (f, s, layer, infos) for f, s, layer, infos in matches}.values())
+    if not matches:
+        raise FormatError(
+            f"{checkpoint.name}: quantization_config says {method!r}, but no weight is stored so. Remove it "
+            "from config.json if they are floats that are meant as they are."
+        )
     states = yield from _states(checkpoint, matches)
     for format, stored, layer, infos in matches:
         known = {**settings, **states.get(layer, {}), LAYER: layer}
