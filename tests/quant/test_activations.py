@@ -1,29 +1,17 @@
-"""Dynamic quantization of activations against compressed-tensors, torchao and what papers say."""
+"""Dynamic quantization of activations, beside what compressed-tensors, torchao and papers make."""
+
+import json
 
 import numpy as np
 import pytest
 import torch as pytorch
-from compressed_tensors.quantization import QuantizationArgs
-from compressed_tensors.quantization.lifecycle.forward import fake_quantize
-from compressed_tensors.quantization.utils.helpers import compute_dynamic_scales_and_zp
-from torchao.core.config import config_to_dict
-from torchao.quantization import (
-    Float8DynamicActivationFloat8WeightConfig,
-    Int8DynamicActivationInt8WeightConfig,
-    Int8DynamicActivationIntxWeightConfig,
-    Int8WeightOnlyConfig,
-    PerRow,
-    PerTensor,
-)
-from torchao.quantization.quant_primitives import MappingType
-from torchao.quantization.quantize_.workflows.float8.float8_tensor import Float8Tensor
-from torchao.quantization.quantize_.workflows.int8.int8_tensor import Int8Tensor
-from torchao.quantization.quantize_.workflows.intx import intx_unpacked_to_int8_tensor as intx
 
 import pellucid as torch
 from pellucid.errors import ArgumentError, FormatError
 from pellucid.nn.ao.quantization import float_inputs, quantize_input
 from pellucid.quant.activations import DynamicQuantization, of_compressed_tensors, of_torchao
+
+from paths import ROOT
 
 pytestmark = pytest.mark.parametrize("device", ["cpu", "webgpu"])
 
@@ -46,52 +34,19 @@ def equal(how, wanted, device, x=None):
     assert wrong.mean() <= 2e-3, (np.abs(made - wanted).max(), wrong.sum())
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"num_bits": 8, "type": "int", "strategy": "token"},
-        {"num_bits": 8, "type": "int", "strategy": "token", "symmetric": False},
-        {"num_bits": 8, "type": "int", "strategy": "tensor", "symmetric": False},
-        {"num_bits": 4, "type": "int", "strategy": "token"},
-        {"num_bits": 8, "type": "float", "strategy": "token"},
-        {"num_bits": 8, "type": "float", "strategy": "tensor"},
-        {"num_bits": 8, "type": "float", "strategy": "group", "group_size": 64},
-    ],
-    ids=str,
-)
-def test_compressed_tensors(given, device):
-    given = {"symmetric": True, **given, "dynamic": True}
-    args, x = QuantizationArgs(**given), pytorch.from_numpy(tokens())
-    scale, zero = compute_dynamic_scales_and_zp(x, args, None)
-    wanted = fake_quantize(x, scale, zero, args).numpy()
-    equal(of_compressed_tensors({"input_activations": given}), wanted, device)
+GOLDEN = np.load(ROOT / "tests" / "golden" / "activations.npz")  # of scripts/golden_activations.py
+RECORDED = list(enumerate(json.loads(str(GOLDEN["settings"]))))
 
 
-def settings(config):
-    return {"quant_type": {"default": config_to_dict(config)}}
+@pytest.mark.parametrize(("number", "way"), RECORDED, ids=str)
+def test_what_the_packages_made(number, way, device):
+    method, settings = way
+    how = {"compressed-tensors": of_compressed_tensors, "torchao": of_torchao}[method](settings)
+    equal(how, GOLDEN[f"case_{number}"], device, GOLDEN["activations"])
 
 
-@pytest.mark.parametrize("kind", [MappingType.SYMMETRIC, MappingType.ASYMMETRIC], ids=str)
-@pytest.mark.parametrize("by", [PerRow(), PerTensor()], ids=str)
-def test_int8_of_torchao(kind, by, device):
-    x = pytorch.from_numpy(tokens())
-    wanted = Int8Tensor.from_hp(x.reshape(-1, WIDTH), by, kind).dequantize().reshape(x.shape).numpy()
-    config = Int8DynamicActivationInt8WeightConfig(granularity=by, act_mapping_type=kind)
-    equal(of_torchao(settings(config)), wanted, device)
-
-
-@pytest.mark.parametrize("by", [PerRow(), PerTensor()], ids=str)
-def test_float8_of_torchao(by, device):
-    x = tokens(zeros=False)
-    wanted = Float8Tensor.from_hp(pytorch.from_numpy(x).reshape(-1, WIDTH), granularity=by).dequantize()
-    how = of_torchao(settings(Float8DynamicActivationFloat8WeightConfig(granularity=by)))
-    equal(how, wanted.reshape(x.shape).numpy(), device, x)
-
-
-def test_asymmetric_int8_of_torchao(device):
-    wanted = intx._apply_int8_act_asym_per_token_quant_dequant(pytorch.from_numpy(tokens())).numpy()
-    equal(of_torchao(settings(Int8DynamicActivationIntxWeightConfig())), wanted, device)
-    assert of_torchao(settings(Int8WeightOnlyConfig())) is None
+def test_weights_alone(device):
+    assert of_torchao({"quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}}}) is None
 
 
 def test_bitnet(device):
