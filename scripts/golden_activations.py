@@ -81,6 +81,6 @@ if __name__ == "__main__":
     x = activations()
     found = cases(x)
     settings = json.dumps([[method, settings] for method, settings, _ in found])
-    arrays = {f"case_{k}": made.numpy() for k, (_, _, made) in enumerate(found)}
+    arrays: dict[str, Any] = {f"case_{k}": made.numpy() for k, (_, _, made) in enumerate(found)}
     np.savez_compressed(FILE, activations=x.numpy(), settings=settings, **arrays)
     print(f"{FILE}: {len(found)} cases, {FILE.stat().st_size:,} bytes")
