@@ -17,10 +17,8 @@ from pellucid.nn.utils import parametrize
 
 # Each kind in a group of scales of rows and in one of columns, where there is one.
 KINDS = [
-    ("float64", "tensor", None), ("int64", "channel", None), ("int64", 32, None), ("int32", "tensor", None),
-    ("int32", 64, None), ("int16", "channel", None), ("int16", 32, None), ("uint64", "channel", None),
-    ("uint64", 32, None), ("uint32", "tensor", None), ("uint32", 32, None), ("uint16", "channel", None),
-    ("uint16", 32, None),
+    ("int32", "tensor", None), ("int32", 64, None), ("int16", "channel", None), ("int16", 32, None),
+    ("uint32", "tensor", None), ("uint32", 32, None), ("uint16", "channel", None), ("uint16", 32, None),
     ("float16", "tensor", None), ("bfloat16", "tensor", None),
     ("float8_e4m3fn", "channel", None), ("float8_e4m3fn", 128, None), ("float8_e5m2", "tensor", None),
     ("int8", "channel", None), ("int8", 32, None), ("uint8", "tensor", None), ("uint8", 64, None),

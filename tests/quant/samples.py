@@ -240,15 +240,6 @@ def wide(kind, group=32):
     return made
 
 
-def f64(rows, columns, rng, odd):
-    values = rng.standard_normal((rows, columns)) * (
-        10.0 ** rng.integers(-50, 50, (rows, columns)) if odd else 1
-    )
-    padded = np.pad(values, ((0, 0), (0, -columns % 32)))
-    with np.errstate(over="ignore"):
-        return [padded.view(np.uint8).reshape(rows, -1)], values.astype(np.float32)
-
-
 # Planes and values of formats without blocks.
 PLANES = {
     "int8_rows": int8_rows,
@@ -263,19 +254,18 @@ PLANES = {
     "fp4_rows": fp4_rows,
     "int2_rows": int2_rows,
     **{f"int{bits}_g_idx": g_idx(bits) for bits in (2, 3, 4, 8)},
-    **{f"int{bits}_scaled": wide(f"int{bits}") for bits in (16, 32, 64)},
-    **{f"int{bits}_scaled_rows": wide(f"int{bits}", None) for bits in (16, 32, 64)},
-    **{f"uint{bits}_affine": wide(f"uint{bits}") for bits in (16, 32, 64)},
-    **{f"uint{bits}_affine_rows": wide(f"uint{bits}", None) for bits in (16, 32, 64)},
-    "f64": f64,
+    **{f"int{bits}_scaled": wide(f"int{bits}") for bits in (16, 32)},
+    **{f"int{bits}_scaled_rows": wide(f"int{bits}", None) for bits in (16, 32)},
+    **{f"uint{bits}_affine": wide(f"uint{bits}") for bits in (16, 32)},
+    **{f"uint{bits}_affine_rows": wide(f"uint{bits}", None) for bits in (16, 32)},
 }
-# Formats that differ from int3_g_idx, fp8_e4m3, int8_affine, int4_offsets, int16_scaled and uint64_affine in
+# Formats that differ from int3_g_idx, fp8_e4m3, int8_affine, int4_offsets, int16_scaled and uint32_affine in
 # a const or how a number is read: their products are tested by way of these.
 ALIKE = (
     *("int2_g_idx", "int4_g_idx", "int8_g_idx", "fp8_e5m2", "int1_affine", "int2_affine", "int4_affine"),
     *("int1_affine_rows", "int2_affine_rows", "int8_affine_rows"),
-    *(f"int{bits}_scaled{end}" for bits in (16, 32, 64) for end in ("", "_rows") if (bits, end) != (16, "")),
-    *(f"uint{bits}_affine{end}" for bits in (16, 32, 64) for end in ("", "_rows") if (bits, end) != (64, "")),
+    *(f"int{bits}_scaled{end}" for bits in (16, 32) for end in ("", "_rows") if (bits, end) != (16, "")),
+    *(f"uint{bits}_affine{end}" for bits in (16, 32) for end in ("", "_rows") if (bits, end) != (32, "")),
 )
 # Those that go through every kernel of products.
 OWN_PRODUCTS = [name for name in FORMATS if name not in (OCTETS - _ONE_OF_THEM) | {*ALIKE}]
@@ -297,7 +287,7 @@ def widths(name):
     """Columns worth trying: whole blocks, an odd number of units, and parts of a unit where there may be."""
     f = FORMATS[name]
     if name not in BLOCK_FORMATS:
-        partial = name in ("int8_rows", "fp8_e4m3", "fp8_e5m2", "fp4_rows", "f64")
+        partial = name in ("int8_rows", "fp8_e4m3", "fp8_e5m2", "fp4_rows")
         partial |= name.endswith(("affine_rows", "scaled_rows"))
         return (512, 41, 160) if partial else (512, 96, 32)
     return {1: (512, 41, 1), 32: (512, 96, 32), 64: (512, 192, 64), 256: (512, 768, 256)}[f.block]

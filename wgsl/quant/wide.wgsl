@@ -1,4 +1,4 @@
-// How formats read whole numbers of 16, 32 and 64 bits: weight = d * q of signed ones, else d * q + m
+// How formats read whole numbers of 16 and 32 bits: weight = d * q of signed ones, else d * q + m
 //
 // plane 0  quants   numbers of BITS bits, one behind another, low bits first; a row is padded to
 //                   whole units
@@ -6,20 +6,15 @@
 // plane 2  offsets  the same, where numbers are from 0 on
 // expects  BITS, SIGNED and BY_ROW, of the format; plane_word and plane_start, as quant/planes has
 //          them; units in Params
-// uses     quant/octets, int64
+// uses     quant/octets
 
 fn wide_number(i: u32) -> f32 {
     if (BITS == 16u) {
         let bits = plane_word(i >> 1u) << (16u - ((i & 1u) << 4u));
         return select(f32(bits >> 16u), f32(bitcast<i32>(bits) >> 16u), SIGNED);
     }
-    if (BITS == 32u) {
-        let bits = plane_word(i);
-        return select(f32(bits), f32(bitcast<i32>(bits)), SIGNED);
-    }
-    let high = plane_word(2u * i + 1u);
-    let number = i64_to_f32(vec2<u32>(plane_word(2u * i), high));
-    return select(number, number + 18446744073709551616.0, !SIGNED && (high >> 31u) != 0u);
+    let bits = plane_word(i);
+    return select(f32(bits), f32(bitcast<i32>(bits)), SIGNED);
 }
 
 fn dequantize_octet(octet: u32) -> array<vec4<f32>, 2> {

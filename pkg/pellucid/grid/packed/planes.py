@@ -25,8 +25,9 @@ def kernel_weight(packed: PackedTensor) -> Tensor | None:
         packed: of two axes or more; those after the first are the columns.
 
     Returns:
-        A tensor in one of the weight formats, or None where there is none for these: groups of scales that
-        do not lie in rows as units of 32 columns do (NVFP4: 16), and float32, which needs none.
+        A tensor in one of the weight formats, or None where there is none for these: kinds of 64 bits, groups
+        of scales that do not lie in rows as units of 32 columns do (NVFP4: 16), and float32, which needs
+        none.
     """
     planes = PLANES.get(packed.precision.name)
     if planes is None or len(packed.shape) < 2 or not prod(packed.shape):
@@ -137,7 +138,7 @@ def _float4(packed: PackedTensor, rows: int, columns: int) -> Found:
 
 
 def _wide(packed: PackedTensor, rows: int, columns: int) -> Found:
-    """Whole numbers of 16 bits and more; products of a step that is a power of two are exact."""
+    """Whole numbers of 16 and 32 bits; products of a step that is a power of two are exact."""
     p, span = packed.precision, _spans(packed, columns)
     if span is None or span % UNIT or (packed.lows is not None and packed.factor is not None):
         return None
@@ -148,10 +149,6 @@ def _wide(packed: PackedTensor, rows: int, columns: int) -> Found:
         parts = [_of_units(part, rows, columns, span) for part in parts]
     format = f"{p.name}_{'scaled' if packed.lows is None else 'affine'}{'_rows' if span == ROWS else ''}"
     return format, [_padded(packed.data.reshape(rows, -1), UNIT * p.bits // 8), *parts]
-
-
-def _double(packed: PackedTensor, rows: int, columns: int) -> Found:
-    return "f64", [_padded(packed.data.reshape(rows, -1), UNIT * 8)]
 
 
 def _half(format: str) -> Callable[[PackedTensor, int, int], Found]:
@@ -168,8 +165,7 @@ PLANES: dict[str, Callable[[PackedTensor, int, int], Found]] = {
     "float8_e4m3fn": _float8("fp8_e4m3"),
     "float8_e5m2": _float8("fp8_e5m2"),
     "float4_e2m1fn": _float4,
-    **{f"{sign}int{bits}": _wide for sign in ("", "u") for bits in (16, 32, 64)},
-    "float64": _double,
+    **{f"{sign}int{bits}": _wide for sign in ("", "u") for bits in (16, 32)},
     "float16": _half("f16"),
     "bfloat16": _half("bf16"),
 }

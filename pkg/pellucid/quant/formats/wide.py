@@ -1,4 +1,4 @@
-"""Whole numbers of 16, 32 and 64 bits with a scale for 32 columns or a row, and float64.
+"""Whole numbers of 16 and 32 bits with a scale for 32 columns or a row.
 
 A weight is ``scale * q``, and with unsigned numbers ``scale * q + offset``. They are as exact as float32 is:
 products and rows are of float32.
@@ -35,7 +35,7 @@ const BY_ROW = {str(by_row).lower()};
 """
 
 
-for _bits in (16, 32, 64):
+for _bits in (16, 32):
     for _kind in (f"int{_bits}", f"uint{_bits}"):
         _fields = ("scales",) if _kind.startswith("int") else ("scales", "offsets")
         for _by_row in (False, True):
@@ -48,11 +48,3 @@ for _bits in (16, 32, 64):
                 values=_values(_kind),
                 wgsl=_wgsl(_kind, _bits, _by_row),
             )
-
-
-def _doubles(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return values.view(np.float64).astype(np.float32)
-
-
-F64 = QuantFormat(name="f64", planes=(Plane("values", UNIT * 8),), values=_doubles)
