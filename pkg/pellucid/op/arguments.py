@@ -228,7 +228,7 @@ def described(text: str, names: Iterable[str], known: dict[str, str], page: str 
             first, _, rest = text.partition("\n\n")
         own, _, rest = rest.partition("\n\n") if args else ("", "", rest)
         entries = [*told.values(), *(re.split(r"\n(?=    \S)", own) if own else [])]
-        entries.sort(key=lambda entry: order.get(re.match(r"\W*(\w+)", entry)[1], 0))  # type: ignore[index]
+        entries.sort(key=lambda entry: order.get(re.findall(r"\w+", entry)[0], 0))
         text = "\n".join([f"{first}\n\nArgs:", *entries, *(["", rest] if rest else [])])
     if page and "Source:" not in text:
         text += f"\n\nSource: https://pytorch.org/docs/stable/{page}"

@@ -63,8 +63,8 @@ class Polymorphic(Module):
 
     While a layer of PyTorch's runs (`Linear`, `Embedding`, convolutions, recurrent layers and cells), its
     kernels unpack the bits themselves, forward and backward: there is no float copy of the version.
-    Elsewhere, in groups that no kernel reads, and where ``vmap`` brings a master for each example, it is
-    unpacked to float32.
+    Elsewhere, in kinds of 64 bits and groups that no kernel reads, and where ``vmap`` brings a master for
+    each example, it is unpacked to float32.
 
     Args:
         dtype: the kind of number that is seen, for `precision`.

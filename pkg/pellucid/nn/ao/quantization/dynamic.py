@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ....errors import ArgumentError
 from ....quant.activations import DynamicQuantization
@@ -12,18 +12,19 @@ from ...modules.module import Module
 M = TypeVar("M", bound=Module)
 
 
-class _Rounding:
+class _Rounding(Module):
     """What a layer's class has before its own, to round what comes first."""
 
     input_quantization: DynamicQuantization
+    _before: ClassVar[Any]  # the layer's own class
 
     def forward(self, input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if input.dtype.is_floating_point:  # not the ids of an embedding
             input = self.input_quantization(input)
-        return super().forward(input, *args, **kwargs)  # type: ignore[misc]
+        return super().forward(input, *args, **kwargs)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, input={self.input_quantization}"  # type: ignore[misc]
+        return f"{super().extra_repr()}, input={self.input_quantization}"
 
 
 def quantize_input(module: M, how: DynamicQuantization) -> M:
@@ -94,5 +95,5 @@ def float_inputs(model: M) -> M:
     for module in model.modules():
         if isinstance(module, _Rounding):
             del module.input_quantization
-            module.__class__ = type(module)._before  # type: ignore[attr-defined]
+            module.__class__ = type(module)._before
     return model
