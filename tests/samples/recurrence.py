@@ -180,6 +180,7 @@ SAMPLES: dict[str, list[Sample]] = {
         scan(2, 5, 3, 2, **given).but(second=True),
         small.but(layouts=("strided", "offset")),
         scan(2, 70, 4, 3, 2),
+        scan(1, 37, 3, 18),
         scan(1, 33, 70, 2, 2, initial_state=normal(1, 70, 2)).but(paged=False),
         *[s.but(theirs=stepwise, rtol=1e-2) for s in each(("float16",), *small.args)],
         scan(2, 0, 3, 2, initial_state=normal(2, 3, 2)).but(second=False),

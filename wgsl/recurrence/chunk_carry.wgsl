@@ -1,18 +1,20 @@
 // starts[c] = the state that a chunk goes on with: carried[c] = exp(spans[c] * A) * carried[c - 1] + ends[c]
 // of the chunk before it, from the first one on; BACK: of the chunk behind it, from the last one on
 //
-// ends     (batch, chunks, channels, states)
+// ends     (batch, chunks, states, channels)
 // spans    (batch, chunks, channels)
 // A        (channels, states)
 // initial  (batch, channels, states)          read only with HAS_INITIAL
-// starts   (2, batch, chunks, channels, states)   BACK: the second of both
+// starts   (2, batch, chunks, states, channels)   BACK: the second of both
 // grid     one invocation per batch, channel and state
-// turns    chunks
+// turns    chunks + AHEAD
 // source   Blelloch 1990, "Prefix Sums and Their Applications", chapter 1.4
 
 const WORKGROUP = 64u;
 const BACK = false;
 const HAS_INITIAL = true;
+// Chunks that are loaded together, so that each does not wait for the one before it.
+const AHEAD = 8u;
 
 struct Params {
     ends_offset: u32,
@@ -38,6 +40,10 @@ fn load_A(i: u32) -> f32 { return A[params.A_offset + i]; }
 fn load_initial(i: u32) -> f32 { return initial[params.initial_offset + i]; }
 fn store_starts(i: u32, value: f32) { starts[i] = value; }
 
+fn chunk_of(batch: u32, j: u32) -> u32 {
+    return batch * params.chunks + select(j, params.chunks - 1u - j, BACK);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -49,15 +55,26 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let place = own % width;
     let batch = own / width;
     let base = select(0u, params.count * params.chunks, BACK);
-    let rate = load_A(place);
+    let channel = place % params.channels;
+    let state = channel * params.states + place / params.channels;
+    let rate = load_A(state);
     var carried = 0.0;
     if (HAS_INITIAL) {
-        carried = load_initial(own);
+        carried = load_initial(batch * width + state);
     }
-    for (var j = 0u; j < params.chunks; j++) {
-        let chunk = batch * params.chunks + select(j, params.chunks - 1u - j, BACK);
-        store_starts(base + chunk * width + place, carried);
-        let span = load_spans(chunk * params.channels + place / params.states);
-        carried = exp(span * rate) * carried + load_ends(chunk * width + place);
+    for (var j = 0u; j < params.chunks; j += AHEAD) {
+        var decays: array<f32, AHEAD>;
+        var added: array<f32, AHEAD>;
+        for (var i = 0u; i < AHEAD; i++) {
+            let chunk = chunk_of(batch, min(j + i, params.chunks - 1u));
+            decays[i] = exp(load_spans(chunk * params.channels + channel) * rate);
+            added[i] = load_ends(chunk * width + place);
+        }
+        for (var i = 0u; i < AHEAD; i++) {
+            if (j + i < params.chunks) {
+                store_starts(base + chunk_of(batch, j + i) * width + place, carried);
+                carried = decays[i] * carried + added[i];
+            }
+        }
     }
 }

@@ -6,17 +6,21 @@
 // A       (channels, states)
 // B       (batch, time, groups, states)    neighbouring channels share a group
 // C       (batch, time, groups, states)
-// starts  (batch, chunks, channels, states)   h before each chunk; read only with HAS_START
+// starts  h before each chunk, read only with HAS_START: (batch, chunks, states, channels), or of the only
+//         chunk as it was given, (batch, channels, states)
 // out     (batch, time, channels)
 // last    (batch, channels, states)
 // grid    one invocation per batch, chunk and channel
 // fuses   -> out
-// turns   CHUNK * (states + 2) + states
+// turns   states // HELD * (CHUNK * (HELD + 1) + 3 * HELD + 1) + 2 * CHUNK
 // source  Gu and Dao 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", equation 2
 
 const WORKGROUP = 64u;
 const CHUNK = 32u;
 const HAS_START = true;
+// States that an invocation holds in registers while it goes through the chunk; it divides `states`.
+const HELD = 16u;
+const ALL_HELD = true;
 
 struct Params {
     x_offset: u32,
@@ -65,31 +69,43 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let first = batch * params.time + chunk * CHUNK;
     let length = min(CHUNK, params.time - chunk * CHUNK);
     let group = channel / (params.channels / params.groups);
-    var steps: array<f32, CHUNK>;
-    var weights: array<f32, CHUNK>;
     var sums: array<f32, CHUNK>;
-    for (var k = 0u; k < length; k++) {
-        let row = (first + k) * params.channels + channel;
-        steps[k] = load_delta(row);
-        weights[k] = steps[k] * load_x(row);
-        sums[k] = 0.0;
-    }
-    for (var n = 0u; n < params.states; n++) {
-        let rate = load_A(channel * params.states + n);
-        var state = 0.0;
-        if (HAS_START) {
-            state = load_starts(own * params.states + n);
+    for (var base = 0u; base < params.states; base += HELD) {
+        var rates: array<f32, HELD>;
+        var held: array<f32, HELD>;
+        for (var n = 0u; n < HELD; n++) {
+            rates[n] = load_A(channel * params.states + base + n);
+            held[n] = 0.0;
+            if (HAS_START) {
+                let carried = (own / params.channels * params.states + base + n) * params.channels + channel;
+                held[n] = load_starts(select(carried, own * params.states + base + n, params.chunks == 1u));
+            }
         }
         for (var k = 0u; k < length; k++) {
-            let i = ((first + k) * params.groups + group) * params.states + n;
-            state = exp(steps[k] * rate) * state + weights[k] * load_B(i);
-            sums[k] += state * load_C(i);
+            let row = (first + k) * params.channels + channel;
+            let step = load_delta(row);
+            let weight = step * load_x(row);
+            let i = ((first + k) * params.groups + group) * params.states + base;
+            var sum = 0.0;
+            for (var n = 0u; n < HELD; n++) {
+                held[n] = exp(step * rates[n]) * held[n] + weight * load_B(i + n);
+                sum += held[n] * load_C(i + n);
+            }
+            if (ALL_HELD) {
+                store_out(row, sum);
+            } else {
+                sums[k] = select(sums[k], 0.0, base == 0u) + sum;
+            }
         }
         if (chunk + 1u == params.chunks) {
-            store_last((batch * params.channels + channel) * params.states + n, state);
+            for (var n = 0u; n < HELD; n++) {
+                store_last((batch * params.channels + channel) * params.states + base + n, held[n]);
+            }
         }
     }
-    for (var k = 0u; k < length; k++) {
-        store_out((first + k) * params.channels + channel, sums[k]);
+    if (!ALL_HELD) {
+        for (var k = 0u; k < length; k++) {
+            store_out((first + k) * params.channels + channel, sums[k]);
+        }
     }
 }

@@ -7,16 +7,18 @@
 // x      (batch, time, channels)
 // delta  (batch, time, channels)
 // A      (channels, states)
-// along  (batch, time, groups, states)         neighbouring channels share a group
-// ends   (batch, chunks, channels, states)
+// along  (batch, time, groups, states)         neighbouring channels share a group; BACK: the second of both
+// ends   (batch, chunks, states, channels)
 // spans  (batch, chunks, channels)
 // grid   one invocation per batch, chunk and channel
-// turns  CHUNK * (states + 1) + states
+// turns  states // HELD * (CHUNK * (HELD + 1) + 2 * HELD + 1)
 // source Gu and Dao 2023, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", equation 2
 
 const WORKGROUP = 64u;
 const CHUNK = 32u;
 const BACK = false;
+// States that an invocation holds in registers while it goes through the chunk; it divides `states`.
+const HELD = 16u;
 
 struct Params {
     x_offset: u32,
@@ -58,26 +60,32 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let first = own / params.channels / params.chunks * params.time + chunk * CHUNK;
     let length = min(CHUNK, params.time - chunk * CHUNK);
     let group = channel / (params.channels / params.groups);
-    var steps: array<f32, CHUNK>;
-    var weights: array<f32, CHUNK>;
-    var span = 0.0;
-    for (var k = 0u; k < length; k++) {
-        let row = (first + k) * params.channels + channel;
-        let step = load_delta(row);
-        steps[k] = step;
-        weights[k] = select(step, 1.0, BACK) * load_x(row);
-        span += step;
-    }
-    store_spans(own, span);
-    for (var n = 0u; n < params.states; n++) {
-        let rate = load_A(channel * params.states + n);
-        var state = 0.0;
+    let both = params.count / (params.chunks * params.channels) * params.time * params.groups * params.states;
+    let begin = select(0u, both, BACK);
+    for (var base = 0u; base < params.states; base += HELD) {
+        var rates: array<f32, HELD>;
+        var held: array<f32, HELD>;
+        for (var n = 0u; n < HELD; n++) {
+            rates[n] = load_A(channel * params.states + base + n);
+            held[n] = 0.0;
+        }
+        var span = 0.0;
         for (var j = 0u; j < length; j++) {
             let k = select(j, length - 1u - j, BACK);
-            let decay = exp(steps[k] * rate);
-            let added = weights[k] * load_along(((first + k) * params.groups + group) * params.states + n);
-            state = select(decay * state + added, decay * (state + added), BACK);
+            let row = (first + k) * params.channels + channel;
+            let step = load_delta(row);
+            let weight = select(step, 1.0, BACK) * load_x(row);
+            let i = begin + ((first + k) * params.groups + group) * params.states + base;
+            span += step;
+            for (var n = 0u; n < HELD; n++) {
+                let decay = exp(step * rates[n]);
+                let added = weight * load_along(i + n);
+                held[n] = select(decay * held[n] + added, decay * (held[n] + added), BACK);
+            }
         }
-        store_ends(own * params.states + n, state);
+        store_spans(own, span);
+        for (var n = 0u; n < HELD; n++) {
+            store_ends((own / params.channels * params.states + base + n) * params.channels + channel, held[n]);
+        }
     }
 }

@@ -26,8 +26,12 @@ from ..reduce.reductions import sum
 from ..shape.creation import zeros_like
 from ..shape.joining import stack
 
-# Positions that an invocation goes through, and channels whose derivatives it adds up.
-CHUNK, BLOCK = 32, 32
+# Positions of a chunk. The derivatives keep theirs in registers, so there are fewer.
+CHUNK, GRADIENT_CHUNK = 32, 16
+# Channels whose derivatives with respect to B and C a workgroup adds up.
+BLOCK = 64
+# States that an invocation holds in registers, at most.
+HELD = 16
 
 
 def _sizes(call: Call) -> dict[str, int]:
@@ -37,6 +41,8 @@ def _sizes(call: Call) -> dict[str, int]:
         ShapeError: tensors do not fit each other.
     """
     shapes = {name: tuple(m.shape) for name, m in call.tensors()}
+    if "along" in shapes:  # both, one behind the other
+        shapes["B"] = shapes.pop("along")[1:]
     if len(shapes["u"]) != 3 or len(shapes["A"]) != 2 or len(shapes["B"]) != 4:
         raise ShapeError(
             f"u {shapes['u']}, A {shapes['A']}, B {shapes['B']}: give (batch, time, channels), (channels, "
@@ -58,47 +64,61 @@ def _sizes(call: Call) -> dict[str, int]:
     return {"batch": batch, "time": time, "channels": channels, "groups": groups, "states": states}
 
 
-def _chunked(sizes: dict[str, int]) -> tuple[int, dict[str, Any]]:
+def _held(states: int) -> int:
+    """States that an invocation holds at a time: they divide all."""
+    return next(held for held in range(min(states, HELD), 0, -1) if states % held == 0)
+
+
+def _chunked(sizes: dict[str, int], chunk: int) -> tuple[int, dict[str, Any]]:
     """Workgroups of kernels that have an invocation for each chunk and channel, and their parameters."""
     params = {name: sizes[name] for name in ("time", "channels", "groups", "states")}
-    params["chunks"] = max(-(-sizes["time"] // CHUNK), 1)
+    params["chunks"] = max(-(-sizes["time"] // chunk), 1)
     params["count"] = sizes["batch"] * params["chunks"] * sizes["channels"]
     return -(-params["count"] // 64), params
 
 
-def _carry(call: Call, sizes: dict[str, int], back: bool, initial: str | None, starts: str) -> list[Launch]:
-    """Launches that give each chunk the state that it goes on with."""
-    groups, params = _chunked(sizes)
+def _carry(
+    call: Call,
+    sizes: dict[str, int],
+    chunk: int,
+    initial: str | None,
+    starts: str,
+    bind: dict[str, str],
+    back=False,
+) -> list[Launch]:
+    """Launches that give each chunk the state that it goes on with; ``bind`` names x and along."""
+    groups, params = _chunked(sizes, chunk)
     chunks, states = params["chunks"], params["states"]
     ends, spans = f"ends_{back}", f"spans_{back}"
-    call.temporary(ends, (sizes["batch"], chunks, sizes["channels"], states))
+    call.temporary(ends, (sizes["batch"], chunks, states, sizes["channels"]))
     call.temporary(spans, (sizes["batch"], chunks, sizes["channels"]))
-    x, along = ("g", "C") if back else ("u", "B")
-    bind = {"ends": ends, "spans": spans, "initial": initial or "A", "starts": starts}
     count = sizes["batch"] * sizes["channels"] * states
     carried: dict[str, Any] = {"count": count, "chunks": chunks, "states": states}
     carried["channels"] = sizes["channels"]
-    holes = {"BACK": flag(back)}
+    of_chunk = {"BACK": flag(back), "CHUNK": f"{chunk}u", "HELD": f"{_held(states)}u"}
+    passed_on = {"BACK": flag(back), "HAS_INITIAL": flag(bool(initial))}
+    made = {"ends": ends, "spans": spans}
     return [
-        Launch("recurrence/chunk_state", groups, params, holes, {"x": x, "along": along, **bind}),
+        Launch("recurrence/chunk_state", groups, params, of_chunk, {**bind, **made}),
         Launch(
-            "recurrence/chunk_carry", -(-count // 64), carried, {**holes, "HAS_INITIAL": flag(bool(initial))},
-            bind,
+            "recurrence/chunk_carry", -(-count // 64), carried, passed_on,
+            {**made, "initial": initial or "A", "starts": starts},
         ),
     ]  # fmt: skip
 
 
 def _scan_launches(call: Call) -> list[Launch]:
     sizes = _sizes(call)
-    groups, params = _chunked(sizes)
+    groups, params = _chunked(sizes, CHUNK)
     initial = None if call["initial"] is None else "initial"
     before, start = [], initial
     if params["chunks"] > 1:
         start = "starts"
-        call.temporary(start, (1, sizes["batch"], params["chunks"], sizes["channels"], sizes["states"]))
-        before = _carry(call, sizes, False, initial, start)
+        call.temporary(start, (1, sizes["batch"], params["chunks"], sizes["states"], sizes["channels"]))
+        before = _carry(call, sizes, CHUNK, initial, start, {"x": "u", "along": "B"})
+    held = _held(sizes["states"])
+    holes = {"HAS_START": flag(bool(start)), "HELD": f"{held}u", "ALL_HELD": flag(held == sizes["states"])}
     bind = {"x": "u", "starts": start or "A"}
-    holes = {"HAS_START": flag(bool(start))}
     return [*before, Launch("recurrence/chunk_output", groups, params, holes, bind)]
 
 
@@ -130,48 +150,47 @@ def _scan_reference(u, delta, A, B, C, initial):
 
 def _gradient_shapes(call: Call):
     s = _sizes(call)
-    chunks, blocks = max(-(-s["time"] // CHUNK), 1), -(-s["channels"] // s["groups"] // BLOCK)
+    chunks, blocks = max(-(-s["time"] // GRADIENT_CHUNK), 1), -(-s["channels"] // s["groups"] // BLOCK)
     batch, time, channels, groups, states = s.values()
     return (
         (2, batch, time, channels),
-        (2, batch, chunks, channels, states),
+        (2, batch, chunks, states, channels),
         (2, blocks, batch, time, groups, states),
     )
 
 
 def _gradient_launches(call: Call) -> list[Launch]:
     sizes = _sizes(call)
-    groups, params = _chunked(sizes)
+    _, params = _chunked(sizes, GRADIENT_CHUNK)
     initial = None if call["initial"] is None else "initial"
     blocks = -(-sizes["channels"] // sizes["groups"] // BLOCK)
-    count = blocks * sizes["batch"] * params["chunks"] * sizes["groups"] * sizes["states"]
-    of_states: dict[str, Any] = {**params, "count": count, "batch": sizes["batch"]}
+    workgroups = sizes["batch"] * params["chunks"] * sizes["groups"] * blocks
+    params |= {"count": workgroups, "batch": sizes["batch"]}
+    ahead, behind = {"x": "u", "along": "along"}, {"x": "g", "along": "along"}
     return [
-        *_carry(call, sizes, False, initial, "carried"),
-        *_carry(call, sizes, True, "g_last", "carried"),
-        Launch("recurrence/gradient_states", -(-count // 64), of_states, bind={"x": "u"}),
-        # The last, because it writes over what was carried.
-        Launch("recurrence/gradient_channels", groups, params, bind={"x": "u"}),
+        *_carry(call, sizes, GRADIENT_CHUNK, initial, "carried", ahead),
+        *_carry(call, sizes, GRADIENT_CHUNK, "g_last", "carried", behind, back=True),
+        Launch("recurrence/scan_gradient", workgroups, params, bind={"x": "u"}),
     ]
 
 
-def _gradient_reference(g, g_last, u, delta, A, B, C, initial):
-    (batch, time, channels), states = u.shape, A.shape[1]
+def _gradient_reference(g, g_last, u, delta, A, along, initial):
+    (batch, time, channels), states, (B, C) = u.shape, A.shape[1], along
     h, decay = _states(u, delta, A, B, initial), _rates(delta, A)
     wide_B, wide_C = _by_channel(B, channels), _by_channel(C, channels)
     rows = np.zeros((2, batch, time, channels), h.dtype)
-    carried = np.zeros((2, batch, max(-(-time // CHUNK), 1), channels, states), h.dtype)
+    carried = np.zeros((2, batch, max(-(-time // GRADIENT_CHUNK), 1), states, channels), h.dtype)
     of_B = np.zeros((batch, time, channels, states), h.dtype)
     behind = g_last
-    carried[1, :, -1] = behind
+    carried[1, :, -1] = behind.swapaxes(1, 2)
     for t in reversed(range(time)):
         d, past = g[:, t, :, None] * wide_C[:, t] + behind, decay[:, t] * h[:, t]
         behind = decay[:, t] * d
-        along = (d * wide_B[:, t]).sum(-1)
-        rows[0, :, t] = delta[:, t] * along
-        rows[1, :, t] = u[:, t] * along + (d * A * past).sum(-1)
-        carried[0, :, t // CHUNK] += d * delta[:, t, :, None] * past
-        carried[1, :, t // CHUNK] = behind
+        summed = (d * wide_B[:, t]).sum(-1)
+        rows[0, :, t] = delta[:, t] * summed
+        rows[1, :, t] = u[:, t] * summed + (d * A * past).sum(-1)
+        carried[0, :, t // GRADIENT_CHUNK] += (d * delta[:, t, :, None] * past).swapaxes(1, 2)
+        carried[1, :, t // GRADIENT_CHUNK] = behind.swapaxes(1, 2)
         of_B[:, t] = d * (delta[:, t] * u[:, t])[..., None]
     parts = []
     for each in (of_B, g[..., None] * h[:, 1:]):
@@ -197,14 +216,14 @@ def scan_gradient(
     u: Tensor,
     delta: Tensor,
     A: Tensor,
-    B: Tensor,
-    C: Tensor,
+    along: Tensor,
     initial: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The derivatives of `scan_states`, where ``g`` and ``g_last`` are those with respect to its results.
+    """The derivatives of `scan_states`, where ``g`` and ``g_last`` are those with respect to its results, and
+    ``along`` is (2, batch, time, groups, states), B and C.
 
     Returns:
-        (2, batch, time, channels), those of u and delta; (2, batch, chunks, channels, states), of each chunk
+        (2, batch, time, channels), those of u and delta; (2, batch, chunks, states, channels), of each chunk
         what it adds to that of A, and that of the state before it; (2, blocks, batch, time, groups, states),
         what blocks of channels add to those of B and C.
 
@@ -260,11 +279,11 @@ def _gradients(grads, u, delta, A, B, C, initial):
         return {**{name: zeros_like(x) for name, x in zero.items()}, "initial": g_last}
     if is_grad_enabled():
         return _recorded_gradients(g, g_last, u, delta, A, B, C, initial)
-    rows, carried, parts = scan_gradient(g, g_last, u, delta, A, B, C, initial)
+    rows, carried, parts = scan_gradient(g, g_last, u, delta, A, stack((B, C)), initial)
     of_B, of_C = sum(parts, 1)
     return {
-        "u": rows[0], "delta": rows[1], "A": sum(carried[0], (0, 1)), "B": of_B, "C": of_C,
-        "initial": carried[1][:, 0],
+        "u": rows[0], "delta": rows[1], "A": sum(carried[0], (0, 1)).T, "B": of_B, "C": of_C,
+        "initial": carried[1][:, 0].transpose(1, 2),
     }  # fmt: skip
 
 
