@@ -9,7 +9,7 @@ from torch.nn import functional as F
 import pellucid
 from ops.oracle import DEVICES
 from pellucid.errors import FormatError
-from pellucid.grid import Layer, network_from_json
+from pellucid.grid import GridNetwork, Layer, Link, Position, Residual, network_from_json
 from pellucid.grid.layers import ACTIVATIONS, LAYERS
 
 
@@ -97,6 +97,37 @@ def test_layers_beside_pytorch(kind, fields, shape, theirs, device):
     assert len(pairs) == 1 + bool(shape) + len(weights)
     for a, b in pairs:
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_residual_is_exact(device):
+    """P-030: the sum of the input and what a layer, or a link, brings, bit for bit, and its gradients."""
+    rng = np.random.default_rng(2)
+    x, skip, slope = (pellucid.tensor(rng.standard_normal((9, 67)).astype(np.float32), device=device)
+                      for _ in range(3))  # fmt: skip
+    layers = {(0, 0, 0, 0): pellucid.nn.Linear(67, 67, device=device), (0, 0, 1, 0): pellucid.nn.Identity(),
+              (0, 0, 2, 0): Layer({"type": "residual"}, device=device)}  # fmt: skip
+    net = GridNetwork(1, 1, 3, 1, layers, [Link(Position(0, 0, 0, 0), Position(0, 0, 2, 0))])
+    h = layers[0, 0, 0, 0](x)
+    assert (net(x) == h + h).all()
+    layer = Residual(Adds(skip))
+    out = layer(x.requires_grad_())
+    np.testing.assert_array_equal(
+        out.detach().numpy(), x.detach().numpy() + (x.detach().numpy() + skip.numpy())
+    )
+    out.backward(slope)
+    np.testing.assert_array_equal(x.grad.numpy(), 2 * slope.numpy())
+
+
+class Adds(pellucid.nn.Module):
+    """Adds a tensor."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def forward(self, input):
+        return input + self.other
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -3,9 +3,10 @@ is wrong has an error of the library, and nothing else goes wrong."""
 
 import copy
 import json
-import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pellucid
 from grid.test_specification import SAMPLES
@@ -18,6 +19,7 @@ from pellucid.grid import (
     Networks,
     detect_layers,
     load_packed,
+    load_tensors,
     load_universal,
     morph,
     network_from_json,
@@ -65,18 +67,22 @@ def broken(value, chance):
     return value
 
 
-def tried(reads, inputs):
-    """How many were read; the others were refused by an error of the library."""
-    read, told = 0, []
-    for given in inputs:
-        try:
-            reads(given)
-        except PellucidError as error:
-            told.append(str(error))
-            continue
-        read += 1
-    assert all(len(text) > 10 for text in told)
-    return read
+def is_read(reads, given):
+    """Whether it was read; what is not is refused by an error of the library that says something."""
+    try:
+        reads(given)
+    except PellucidError as error:
+        told = str(error)
+    else:
+        return True
+    assert len(told) > 10
+    return False
+
+
+def damaged(count, **more):
+    """Runs a test for so many sources of chance, and other things that it is given."""
+    chance = st.randoms(use_true_random=False)
+    return lambda test: settings(max_examples=count, deadline=None)(given(chance=chance, **more)(test))
 
 
 def network():
@@ -88,84 +94,132 @@ def network():
     return network_from_json(spec, device="cpu")
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("with_weights", [True, False])
-def test_specifications(seed, with_weights):
-    chance = random.Random(seed)
-    spec = json.loads(network_to_json(network(), weights=with_weights))
-    given = [broken(spec, chance) for _ in range(60)]
-    assert 0 < tried(lambda s: network_from_json(json.dumps(s), device="cpu"), given) < 60
-    text = json.dumps(spec)
-    cut = [text[: chance.randrange(len(text))] for _ in range(20)]
-    assert tried(lambda s: network_from_json(s, device="cpu"), cut) == 0
+SPECIFICATIONS = [json.loads(network_to_json(network(), weights=weights)) for weights in (True, False)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_genomes(seed):
-    chance = random.Random(seed)
+def reads_network(text):
+    network_from_json(text, device="cpu")
+
+
+@damaged(60, spec=st.sampled_from(SPECIFICATIONS))
+def test_specifications(chance, spec):
+    is_read(reads_network, json.dumps(broken(spec, chance)))
+
+
+@damaged(20)
+def test_specifications_that_are_cut(chance):
+    text = json.dumps(SPECIFICATIONS[0])
+    assert is_read(reads_network, text)
+    assert not is_read(reads_network, text[: chance.randrange(len(text))])
+
+
+def genome():
     neat = NEAT(2, 1, NEATConfig(size=12, node_rate=0.5, connection_rate=0.5), device="cpu")
     x = pellucid.ones(3, 2, device="cpu")
     for _ in range(6):
         neat.evolve(lambda nets: nets(x).sum((-1, -2)))
-    genome = json.loads(neat.best().to_json())
-    given = [broken(genome, chance) for _ in range(150)]
-
-    def reads(value):
-        Networks([Genome.from_json(json.dumps(value))], "cpu")(x)
-
-    assert 0 < tried(reads, given) < 150
-    text = json.dumps(genome)
-    assert tried(Genome.from_json, [text[: chance.randrange(len(text))] for _ in range(30)]) == 0
+    return json.loads(neat.best().to_json())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_packed_files(seed, tmp_path):
-    chance = random.Random(seed)
-    layer = morph(pellucid.nn.Linear(32, 4, device="cpu"), "fp4", "weight", 16, "float8_e4m3fn")
-    path = tmp_path / "packed.safetensors"
-    save_packed(layer, path)
-    data = path.read_bytes()
+GENOME = genome()
+
+
+@damaged(100)
+def test_genomes(chance):
+    def runs(text):
+        Networks([Genome.from_json(text)], "cpu")(pellucid.ones(3, 2, device="cpu"))
+
+    text = json.dumps(GENOME)
+    assert is_read(runs, text)
+    is_read(runs, json.dumps(broken(GENOME, chance)))
+    assert not is_read(runs, text[: chance.randrange(len(text))])
+
+
+def changed_bytes(data, length, chance):
+    """A file with a few bytes of its first part replaced, or its end cut off."""
+    made = bytearray(data)
+    for _ in range(chance.randint(1, 4)):
+        made[chance.randrange(length)] = chance.randrange(256)
+    return bytes(made[: chance.randrange(len(data))] if chance.random() < 0.2 else made)
+
+
+def with_header(data, change):
+    """A safetensors file whose header is another."""
     size = int.from_bytes(data[:8], "little")
-    twin = pellucid.nn.Linear(32, 4, device="cpu")
+    text = json.dumps(change(json.loads(data[8 : 8 + size]))).encode()
+    return len(text).to_bytes(8, "little") + text + data[8 + size :]
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """A file of packed weights, and where to put damaged ones."""
+    layer = morph(pellucid.nn.Linear(32, 4, device="cpu"), "fp4", "weight", 16, "float8_e4m3fn")
+    path = tmp_path_factory.mktemp("packed") / "packed.safetensors"
+    save_packed(layer, path)
+    return path.read_bytes(), path
+
+
+@damaged(50)
+def test_packed_files(chance, packed):
+    data, path = packed
 
     def reads(made):
         path.write_bytes(made)
-        load_packed(twin, path)
+        load_packed(pellucid.nn.Linear(32, 4, device="cpu"), path)
 
-    given = []
-    for _ in range(60):
-        changed = bytearray(data)
-        for _ in range(chance.randint(1, 4)):
-            changed[chance.randrange(8 + size)] = chance.randrange(256)
-        given.append(bytes(changed[: chance.randrange(len(data))] if chance.random() < 0.2 else changed))
-    header = json.loads(data[8 : 8 + size])
-    key = next(k for k in header["__metadata__"])
-    for _ in range(60):
-        new = copy.deepcopy(header)
-        new["__metadata__"][key] = json.dumps(broken(json.loads(header["__metadata__"][key]), chance))
-        text = json.dumps(new).encode()
-        given.append(len(text).to_bytes(8, "little") + text + data[8 + size :])
-    assert tried(reads, given) < len(given)
+    def changed(header):
+        key = next(iter(header["__metadata__"]))
+        told = broken(json.loads(header["__metadata__"][key]), chance)
+        return {**header, "__metadata__": {key: json.dumps(told)}}
+
+    is_read(reads, changed_bytes(data, 8 + int.from_bytes(data[:8], "little"), chance))
+    is_read(reads, with_header(data, changed))
+    is_read(reads, with_header(data, lambda header: broken(header, chance)))
+    assert is_read(reads, data)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_checkpoints_of_unknown_make(seed, tmp_path):
+def checkpoint(shapes):
+    kinds = {"i": pellucid.int64, "h": pellucid.float16}
+    return weights.save(
+        {
+            n: pellucid.zeros(s, dtype=kinds.get(n[0], pellucid.float32), device="cpu")
+            for n, s in shapes.items()
+        }
+    )
+
+
+WORDS = ["layers", "0", "1", "mlp", "gate_proj", "up_proj", "down_proj", "self_attn", "q_proj", "k_proj",
+         "v_proj", "o_proj", "weight", "bias", "norm", "conv", "weight_ih_l0", "weight_hh_l0",
+         "bias_ih_l0", "embed_tokens", "lm_head", "running_mean", "x", "i", "h"]  # fmt: skip
+NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(".".join)
+SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 4, 8, 12]), max_size=5)
+HINTS = {"*": {"num_heads": 2, "input_height": 3, "input_width": 3}}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(NAMES, SHAPES, min_size=1, max_size=8))
+def test_checkpoints_of_unknown_make(shapes):
     """P-073: tensors by any names, in any shapes: recognised, or refused with hints."""
-    chance = random.Random(seed)
-    words = ["layers", "0", "1", "mlp", "gate_proj", "up_proj", "down_proj", "self_attn", "q_proj", "k_proj",
-             "v_proj", "o_proj", "weight", "bias", "norm", "conv", "weight_ih_l0", "weight_hh_l0",
-             "bias_ih_l0", "embed_tokens", "lm_head", "running_mean", "x"]  # fmt: skip
-    given = []
-    for k in range(40):
-        tensors = {}
-        for _ in range(chance.randint(1, 8)):
-            name = ".".join(chance.choice(words) for _ in range(chance.randint(1, 4)))
-            shape = [chance.choice([0, 1, 2, 3, 4, 8, 12]) for _ in range(chance.randint(0, 5))]
-            kind = chance.choice([pellucid.float32, pellucid.int64, pellucid.float16])
-            tensors[name] = pellucid.zeros(shape, dtype=kind, device="cpu")
-        path = tmp_path / f"{k}.safetensors"
-        weights.save_file(tensors, path)
-        given.append(path)
-    assert tried(detect_layers, given) > 0
-    hints = {"*": {"num_heads": 2, "input_height": 3, "input_width": 3}}
-    assert tried(lambda path: load_universal(path, hints, device="cpu"), given) < 40
+    data = checkpoint(shapes)
+    assert is_read(load_tensors, data)
+    is_read(detect_layers, data)
+    is_read(lambda made: load_universal(made, HINTS, device="cpu"), data)
+
+
+CHAIN = checkpoint({"0.weight": (8, 6), "0.bias": (8,), "1.weight": (8,), "1.bias": (8,), "2.weight": (3, 8)})
+
+
+@damaged(50)
+def test_damaged_checkpoints(chance):
+    """P-071, P-073: a header that lies, bytes that are missing, hints of any kind."""
+
+    def reads(made):
+        load_universal(made, {"0": {"activation": "tanh"}}, strict=False, device="cpu")
+
+    assert is_read(reads, CHAIN)
+    size = 8 + int.from_bytes(CHAIN[:8], "little")
+    for made in (changed_bytes(CHAIN, size, chance), with_header(CHAIN, lambda h: broken(h, chance))):
+        is_read(reads, made)
+        is_read(load_tensors, made)
+    hints = broken({"0": {"activation": "tanh", "type": "dense"}, "2": {"type": "dense"}}, chance)
+    is_read(lambda made: load_universal(made, hints, strict=False, device="cpu"), CHAIN)

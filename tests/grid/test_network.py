@@ -106,6 +106,24 @@ def test_a_run_tells_what_each_layer_gave_and_how_long_it_took():
     assert all(s > 0 for s in run.seconds.values())
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_run_goes_backward_and_tells_how_long_each_layer_took(device):
+    """P-012: the gradients of `backward`, with times by layer, summed over passes."""
+    net, twin = network([Link(C, A)], device), network([Link(C, A)], device)
+    x = pellucid.tensor(X, device=device, requires_grad=True)
+    slope = pellucid.tensor(X[::-1].copy(), device=device)
+    twin(x, 2).backward(slope)
+    wanted, x.grad = x.grad, None
+    run = net.run(x, 2)
+    assert [p for p, _ in run.given] == [A, B, C] * 2
+    seconds = run.backward(slope)
+    assert seconds.keys() == {A, B, C}
+    assert all(s > 0 for s in seconds.values())
+    assert (x.grad == wanted).all()
+    for p, q in zip(net.parameters(), twin.parameters(), strict=True):
+        assert (p.grad == q.grad).all()
+
+
 def test_numbers_of_positions_and_sizes():
     net = network()
     assert [net.index(p) for p in net.positions()] == list(range(24))

@@ -109,6 +109,11 @@ def test_gumbel_is_reproducible_from_its_seed_and_hard_in_the_forward_pass():
     pellucid.manual_seed(4)
     first = layer(x)
     assert ((first.numpy() == 0) | (first.numpy() == 1)).all()
+    assert (first.sum(-1) == 1).all()
+    pellucid.manual_seed(4)
+    soft = grid.SoftmaxVariant("gumbel", tau=0.7)(x)
+    np.testing.assert_allclose(soft.sum(-1).numpy(), 1, rtol=1e-5)
+    assert (soft.argmax(-1) == first.argmax(-1)).all()
     pellucid.manual_seed(4)
     assert (first == layer(x)).all()
     assert not (first == layer(x)).all()
@@ -116,6 +121,7 @@ def test_gumbel_is_reproducible_from_its_seed_and_hard_in_the_forward_pass():
 
 GRADIENTS = {
     **{k: (lambda z, k=k: grid.SoftmaxVariant(k, **KINDS[k][0])(z)) for k in KINDS if k != "adaptive"},
+    "gumbel": lambda z: pellucid.manual_seed(0) and grid.SoftmaxVariant("gumbel", tau=0.7)(z),
     "entmax, 1.7": lambda z: grid.entmax(z, 1.7),
     "masked": lambda z: grid.masked_softmax(z, pellucid.tensor(MASK, device="cpu")),
     "mixture": lambda z: grid.mixture_softmax(z, z.sum(-1)),
@@ -126,6 +132,19 @@ GRADIENTS = {
 def test_gradients(kind):
     x = pellucid.tensor(X.astype(np.float64), device="cpu", requires_grad=True)
     assert pellucid.autograd.gradcheck(GRADIENTS[kind], (x,), eps=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_gradient_of_adaptive_softmax_takes_its_temperature_as_a_constant(device):
+    """P-035: beside PyTorch's of a softmax of the same factors."""
+    p = softmaxed(X)
+    h = -(p * np.log(p)).sum(-1, keepdims=True)
+    factors = np.where(h > 0.5, np.maximum(np.polyval([-0.037, 0.481, -2.3, 4.917, -1.791], h), 1), 1)
+    assert (factors != 1).any()
+    x, theirs = pellucid.tensor(X, device=device, requires_grad=True), torch.tensor(X, requires_grad=True)
+    (grid.adaptive_softmax(x) * pellucid.tensor(X, device=device)).sum().backward()
+    (torch.softmax(theirs * torch.tensor(factors), -1) * torch.tensor(X)).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), theirs.grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_entmax_of_alpha_1_is_softmax_and_close_to_it_the_same():

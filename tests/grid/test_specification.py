@@ -1,4 +1,4 @@
-"""P-010, P-014, P-016: every type of layer from JSON and back, with weights; malformed specifications."""
+"""P-010, P-014, P-016, P-017: every type of layer from JSON and back, with weights; malformed ones."""
 
 import json
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import pellucid
+from ops.oracle import DEVICES
 from pellucid.errors import FormatError
-from pellucid.grid import Layer, network_from_json, network_to_json
+from pellucid.grid import Layer, network_from_json, network_to_json, tile_rows
 from pellucid.grid.layers import LAYERS
 
 D = {"type": "dense", "d_model": 6}
@@ -78,6 +79,47 @@ def test_attention_is_that_of_pytorch_with_rotary_positions():
     np.testing.assert_allclose(
         layer(pellucid.tensor(x, device="cpu")).detach().numpy(), right.numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "memory", "invocations", "rows"),
+    [(64, 16384, 256, 16), (64, 32768, 256, 32), (64, 49152, 1024, 48), (64, 1 << 20, 1024, 64),
+     (48, 16384, 256, 16), (128, 16384, 256, 8), (512, 16384, 256, 8), (16, 32768, 32, 32), (8, 16384, 4, 8)],
+)  # fmt: skip
+def test_rows_of_a_tile_follow_the_limits(head_dim, memory, invocations, rows):
+    """P-017: half of the memory, 8 bytes a number of a head, whole eights from 8 to 64."""
+    assert tile_rows(head_dim, memory, invocations) == rows
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_attention_in_tiles_is_that_at_once(device):
+    """P-010, P-016, P-017: `use_tiling` and `tile_size` of a specification; without a size, the adapter's."""
+    fields, x = SAMPLES["multi_head_attention"][0], np.random.default_rng(4).standard_normal((2, 11, 8))
+    found, used = [], []
+    for more in ({}, {"use_tiling": True, "tile_size": 3}, {"use_tiling": True, "tile_size": 64},
+                 {"use_tiling": True}, {"tile_size": 3}):  # fmt: skip
+        pellucid.manual_seed(2)
+        net = network_from_json(
+            {"layers": [{"type": "multi_head_attention", **fields, **more}]}, device=device
+        )
+        given = pellucid.tensor(x.astype(np.float32), device=device, requires_grad=True)
+        out = net(given)
+        (out * out).sum().backward()
+        slopes = [p.grad.numpy() for p in net.parameters()]
+        found.append([out.detach().numpy(), given.grad.numpy(), *slopes])
+        used.append(net.layer((0, 0, 0, 0)).layer._rows(given))
+        assert more.items() <= json.loads(network_to_json(net))["layers"][0].items()
+    for other in found[1:]:
+        for a, b in zip(other, found[0], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    limits = pellucid.webgpu.get_device_properties().limits
+    names = "maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup"
+    assert used == [11, 3, 64, tile_rows(2, *(limits[n] for n in names) if device == "webgpu" else ()), 11]
+    for wrong in ({"tile_size": -1}, {"tile_size": 2.5}):
+        with pytest.raises(FormatError, match="tile_size"):
+            network_from_json(
+                {"layers": [{"type": "multi_head_attention", **fields, "use_tiling": True, **wrong}]}, device
+            )
 
 
 def test_places_links_and_unknown_keys_are_kept():

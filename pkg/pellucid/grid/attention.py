@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+from ..device import webgpu
 from ..errors import RangeError, ShapeError
 from ..nn.functional import scaled_dot_product_attention
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..ops.attention.cache import rotary_embedding, rotary_tables
+from ..ops.shape.creation import arange
+from ..ops.shape.joining import cat
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
+
+
+def tile_rows(head_dim: int, memory: int = 16384, invocations: int = 256) -> int:
+    """How many queries a tile of attention has, from an adapter's limits.
+
+    ``memory / 2 // (head_dim * 2 * 4)``: half of a workgroup's memory holds a key and a value of float32 for
+    each. It is a multiple of 8 from 8 to 64, and not above the invocations of a workgroup.
+
+    Args:
+        head_dim: numbers of a head.
+        memory: the limit `maxComputeWorkgroupStorageSize`, in bytes; WebGPU's default if not given.
+        invocations: the limit `maxComputeInvocationsPerWorkgroup`.
+
+    Raises:
+        RangeError: one of them is not positive.
+
+    Example:
+        >>> import pellucid
+        >>> pellucid.grid.tile_rows(64), pellucid.grid.tile_rows(64, 32768)
+        (16, 32)
+    """
+    given = {"head_dim": head_dim, "memory": memory, "invocations": invocations}
+    for name, value in given.items():
+        if index(value, f"tile_rows: {name}") < 1:
+            raise RangeError(f"tile_rows: {name} must be at least 1, not {value}.")
+    rows = min(memory // 2 // (head_dim * 2 * 4), invocations)
+    return min(max(rows // 8 * 8, 8), 64)
 
 
 class RotaryAttention(Module):
@@ -23,10 +53,12 @@ class RotaryAttention(Module):
         head_dim: numbers of a head; ``d_model / num_heads`` if None.
         rope_theta: base of the rotary positions; None for no positions.
         causal: whether a position sees only itself and those before it.
+        tile_size: queries that are attended to at a time, each time with the keys that they see: of the
+            future no scores are made. 0 asks `tile_rows`; None takes all at once.
         device, dtype: of the parameters; the defaults if None.
 
     Raises:
-        RangeError: heads that do not divide the model or each other.
+        RangeError: heads that do not divide the model or each other, or a negative tile.
 
     Source: Su et al. 2021, "RoFormer"; Ainslie et al. 2023, "GQA"
 
@@ -47,8 +79,12 @@ class RotaryAttention(Module):
         causal: bool = True,
         device=None,
         dtype=None,
+        tile_size: int | None = None,
     ):
         super().__init__()
+        if tile_size is not None and index(tile_size, "RotaryAttention: tile_size") < 0:
+            raise RangeError(f"RotaryAttention: tile_size must not be negative, but is {tile_size}.")
+        self.tile_size = tile_size
         d, heads = index(d_model, "RotaryAttention: d_model"), index(num_heads, "RotaryAttention: num_heads")
         shared = heads if num_kv_heads is None else index(num_kv_heads, "RotaryAttention: num_kv_heads")
         if d < 1 or heads < 1 or shared < 1 or heads % shared or (head_dim is None and d % heads):
@@ -83,10 +119,34 @@ class RotaryAttention(Module):
             frequencies = [self.rope_theta ** (-p / half) for p in range(half)]
             cos, sin = rotary_tables(frequencies, x.shape[1], device=x.device)
             q, k = rotary_embedding(q, cos, sin), rotary_embedding(k, cos, sin)
-        out = scaled_dot_product_attention(
-            q, k, v, is_causal=self.causal, enable_gqa=self.num_kv_heads != self.num_heads
-        )
+        out = self._attended(q, k, v, self._rows(x))
         return self.o_proj(out.transpose(1, 2).flatten(-2)).reshape(input.shape)
+
+    def _rows(self, x: Tensor) -> int:
+        """Queries that are attended to at a time."""
+        if self.tile_size == 0:
+            limits = webgpu.get_device_properties().limits if x.is_webgpu else {}
+            names = "maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup"
+            return tile_rows(self.head_dim, *(limits[name] for name in names if name in limits))
+        return x.shape[1] if self.tile_size is None else self.tile_size
+
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor, rows: int) -> Tensor:
+        time, shared = q.shape[2], self.num_kv_heads != self.num_heads
+        if rows >= time:
+            return scaled_dot_product_attention(q, k, v, is_causal=self.causal, enable_gqa=shared)
+        made = []
+        for first in range(0, time, rows):
+            last = min(first + rows, time)
+            seen, mask = time, None
+            if self.causal:
+                places = arange(last, device=q.device)
+                seen, mask = last, places[first:, None] >= places
+            made.append(
+                scaled_dot_product_attention(
+                    q[:, :, first:last], k[:, :, :seen], v[:, :, :seen], mask, enable_gqa=shared
+                )
+            )
+        return cat(made, 2)
 
     def extra_repr(self) -> str:
         return (

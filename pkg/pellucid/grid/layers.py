@@ -195,6 +195,7 @@ def _attention(f: Fields, own: dict[str, Any]) -> Module:
     return RotaryAttention(
         f.count("d_model"), heads, f.count("num_kv_heads", heads),
         f.count("head_dim") if "head_dim" in f else None, f.number("rope_freq_base", 10000.0), **own,
+        tile_size=f.count("tile_size", 0, 0) if f.flag("use_tiling") else None,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -33,6 +34,9 @@ class Position(NamedTuple):
         return ",".join(map(str, self))
 
 
+_END = Position(-1, -1, -1, -1)
+
+
 @dataclass(frozen=True)
 class Link:
     """A remote link: what a layer gives goes, besides to the next layer, to the input of another one.
@@ -55,11 +59,41 @@ class Link:
 
 
 class Run(NamedTuple):
-    """What `GridNetwork.run` gives: the output, what each layer gave, and the seconds each took."""
+    """What `GridNetwork.run` gives: the output, what each layer gave in the last pass, the seconds each took,
+    and what each gave in all passes, one after the other."""
 
     output: Tensor
     layers: dict[Position, Tensor]
     seconds: dict[Position, float]
+    given: list[tuple[Position, Tensor]]
+
+    def backward(self, gradient: Tensor | None = None) -> dict[Position, float]:
+        """Go backward through the run, and tell how many seconds each layer took.
+
+        A layer's time begins when the gradient of what it gave is there, and ends when that of the layer
+        before is. Each is waited for, so this is slower than `output.backward()`.
+
+        Args:
+            gradient: of the output; not needed for one number.
+        """
+        seconds: dict[Position, float] = {}
+        marks: list[tuple[Position, float]] = []
+
+        def mark(position: Position, slope: Tensor) -> None:
+            if slope.is_webgpu:
+                webgpu.synchronize()
+            marks.append((position, time.perf_counter()))
+
+        hooks = [t.register_hook(partial(mark, p)) for p, t in self.given if t.requires_grad]
+        try:
+            self.output.backward(gradient)
+            mark(_END, self.output)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        for (position, began), (_, ended) in pairwise(marks):
+            seconds[position] = seconds.get(position, 0.0) + ended - began
+        return seconds
 
 
 class GridNetwork(Module):
@@ -225,8 +259,9 @@ class GridNetwork(Module):
             passes: how often the volume runs; seconds are summed over the passes.
         """
         seconds: dict[Position, float] = {}
-        output, layers = self._passes(input, passes, seconds)
-        return Run(output, layers, seconds)
+        given: list[tuple[Position, Tensor]] = []
+        output, layers = self._passes(input, passes, seconds, given=given)
+        return Run(output, layers, seconds, given)
 
     def _passes(
         self,
@@ -234,6 +269,7 @@ class GridNetwork(Module):
         passes: int,
         seconds: dict[Position, float] | None = None,
         seen: dict[Position, Tensor] | None = None,
+        given: list[tuple[Position, Tensor]] | None = None,
     ) -> tuple[Tensor, dict[Position, Tensor]]:
         if index(passes, "GridNetwork: passes") < 1:
             raise RangeError(f"GridNetwork: passes must be at least 1, not {passes}.")
@@ -255,6 +291,8 @@ class GridNetwork(Module):
                         if out.is_webgpu:
                             webgpu.synchronize()
                         seconds[position] = seconds.get(position, 0.0) + time.perf_counter() - began
+                    if given is not None:
+                        given.append((position, out))
                 made[position] = out
             before = made
         return out, before

@@ -230,8 +230,13 @@ def _product_shape(call: Call) -> Size:
 def _product_launches(call: Call) -> list[Launch]:
     features, columns = _weight_shape(call)
     d, batch = call["input"].dtype, prod(call["input"].shape[:-1])
-    launches = []
-    for name, m, start, rows in _chunks(call):
+    chunks, launches = _chunks(call), []
+    if is_direct() and len(chunks) == 1 and features * columns <= _FLOATS:
+        (name, m, _, _), values = chunks[0], MatrixOperand(0, 0, columns, 1)
+        call.temporary("values", (features, columns))
+        product = Product(1, 1, batch, columns, features, MatrixOperand(0, 0, features, 1), values)
+        return [values_launch(name, m, 0, features, 0, "values"), product.direct("input", "values")]
+    for name, m, start, rows in chunks:
         tile = choose(batch, (columns,), -(-rows // 32), stream().open().info)
         in_fours = d is dt.float32 and not (features % 4 or start % 4 or rows % 4)
         params = {**_plane_params(m), "batch": batch, "start": start, "x_columns": features}
