@@ -90,7 +90,7 @@ def detect_layers(source: Any, hints: Mapping[str, Mapping[str, Any]] | None = N
         Layers with their confidence, and tensors that belong to none.
 
     Raises:
-        FormatError: a hint fits no layer.
+        FormatError: a hint fits no layer, or has no fields.
 
     Example:
         >>> from pellucid.grid import detect_layers
@@ -100,6 +100,10 @@ def detect_layers(source: Any, hints: Mapping[str, Mapping[str, Any]] | None = N
     """
     shapes = _shapes(source)
     hints, used = hints or {}, set()
+    for pattern, fields in hints.items():
+        if not isinstance(fields, Mapping):
+            kind = type(fields).__name__
+            raise FormatError(f"detect_layers: the hint {pattern} must be fields by name, not {kind}.")
     groups: dict[str, dict[str, Shape]] = {}
     for name, shape in shapes.items():
         owner, _, last = name.rpartition(".")
