@@ -11,6 +11,8 @@ import hypothesis  # noqa: F401  # it asks who holds generators, and frozen obje
 import numpy as np
 import pytest
 
+from turns import TURN
+
 # Threads of PyTorch wait for each other by turning, which takes longer than what the tests compute.
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -20,6 +22,10 @@ sys._getframe().f_trace_opcodes = True
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--one-in", type=int, default=1, metavar="N", help="run one test of N, always the same")
+
+
+def pytest_report_header() -> str:
+    return f"PELLUCID_TURN={TURN} says which part of combinations is tested; it follows from the commit"
 
 
 @pytest.hookimpl(tryfirst=True)

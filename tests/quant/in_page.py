@@ -1,4 +1,10 @@
-"""Every format through the kernels, against the numpy twins; scripts/browser runs it in a page too."""
+"""Every format through the kernels, against the numpy twins; scripts/browser runs it in a page too.
+
+    in_page.py NAME...
+
+Values of every format are compared and a product of those that have kernels of their own; of the named ones
+rows, and products of few rows or tiles with their gradient.
+"""
 
 import sys
 
@@ -20,14 +26,16 @@ for k, (name, f) in enumerate(FORMATS.items()):
     unpacked = dequantize_planes(moved(weight, "cpu")._storage.data.view(np.uint32), f, rows, columns)
     planes = np.array_equal(unpacked.view(np.uint32), expected)
     values = np.array_equal(dequantize(weight).numpy().view(np.uint32), expected)
-    ids = pellucid.tensor([36, 0, 7])
-    picked = np.array_equal(embedding(ids, weight).numpy().view(np.uint32), expected[[36, 0, 7]])
+    picked, is_named = True, name in sys.argv[1:]
+    if is_named:
+        ids = pellucid.tensor([36, 0, 7])
+        picked = np.array_equal(embedding(ids, weight).numpy().view(np.uint32), expected[[36, 0, 7]])
 
     weight, numbers, _ = sampled(name, rows, columns, rng)
     exact = numbers.astype(np.float64)
     worst = 0.0
-    # A vector, and few rows or tiles in turns; the native tests run more of each.
-    for batch in () if name in ALIKE else (9,) if name in OCTETS else (1, (9, 40)[k % 2]):
+    batches = () if name in ALIKE else (9,) if name in OCTETS else (1, (9, 40)[k % 2])
+    for batch in batches if is_named else batches[:-1]:
         x = rng.standard_normal((batch, columns)).astype(np.float32)
         g = rng.standard_normal((batch, rows)).astype(np.float32)
         given = pellucid.tensor(x, requires_grad=True)

@@ -1,0 +1,24 @@
+"""Which part of many combinations a run takes: another one at each commit, so that in time all are tested.
+
+``PELLUCID_TURN=N`` takes the part of another commit again.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def of_commit() -> int:
+    """A number that each commit has another of; 0 where there is no repository."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    return int(done.stdout[:8], 16) if done.returncode == 0 else 0
+
+
+# In the environment, so that processes of the run take the same part.
+TURN = int(os.environ.setdefault("PELLUCID_TURN", str(of_commit())))
+
+
+def in_turn(k: int, of: int) -> bool:
+    """Whether this run takes the k-th of combinations, of which it takes one in ``of``."""
+    return (k + TURN) % of == 0
