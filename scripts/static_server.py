@@ -1,4 +1,4 @@
-"""A threaded static file server with byte ranges, entity tags, cross-origin isolation and a request log.
+"""A threaded static file server with byte ranges, entity tags, gzip files, isolation and a request log.
 
 It serves built sites to people and pages to headless browsers, and misbehaves on demand for tests: a `faults`
 callable may answer any request with a `Fault` that cuts the connection, slows the body down, ignores `Range`
@@ -99,6 +99,15 @@ def parse_range(header: str, size: int) -> tuple[int, int] | None:
     return start, stop
 
 
+def packed_beside(file: Path) -> Path | None:
+    """The same packed by gzip, `NAME.gz` beside it, unless it is older: then it is of something else."""
+    packed = file.with_name(f"{file.name}.gz")
+    try:
+        return packed if packed.stat().st_mtime_ns >= file.stat().st_mtime_ns else None
+    except OSError:  # there is none, or its name is longer than the file system has any
+        return None
+
+
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -153,10 +162,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._file(request, fault, file)
 
     def _file(self, request: Request, fault: Fault, file: Path) -> None:
+        headers = {"Content-Type": TYPES.get(file.suffix, "application/octet-stream")}
         facts = file.stat()
+        if packed := packed_beside(file):
+            headers["Vary"] = "Accept-Encoding"
+            if "gzip" in request.headers.get("accept-encoding", "") and "range" not in request.headers:
+                file, facts = packed, packed.stat()
+                headers["Content-Encoding"] = "gzip"
         tag = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}"'
-        headers = {"ETag": tag, "Last-Modified": self.date_time_string(int(facts.st_mtime))}
-        if fault.ranges:
+        headers |= {"ETag": tag, "Last-Modified": self.date_time_string(int(facts.st_mtime))}
+        if fault.ranges and "Content-Encoding" not in headers:
             headers["Accept-Ranges"] = "bytes"
         if request.headers.get("if-none-match") == tag:
             return self._headers(request, 304, None, headers)
@@ -166,12 +181,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             try:
                 part = parse_range(asked, facts.st_size)
             except ValueError as error:
-                headers["Content-Range"] = f"bytes */{facts.st_size}"
+                headers |= {"Content-Range": f"bytes */{facts.st_size}", "Content-Type": TYPES[".txt"]}
                 return self._body(request, 416, TYPES[".txt"], f"{error}\n".encode(), headers)
             if part:
                 status, (start, stop) = 206, part
                 headers["Content-Range"] = f"bytes {start}-{stop - 1}/{facts.st_size}"
-        headers["Content-Type"] = TYPES.get(file.suffix, "application/octet-stream")
         request.start, request.stop = start, stop
         self._headers(request, status, stop - start, headers)
         if request.method != "HEAD":

@@ -1,10 +1,13 @@
 """The built site: its size, its independence of the network, and web/boot.js with and without isolation."""
 
+import gzip
 import hashlib
 import json
 
 import pytest
+from playwright.sync_api import expect
 
+import assets
 import site_builder
 from paths import SITE
 
@@ -48,6 +51,19 @@ def run(page, code, **inputs):
 
 def test_site_is_small_enough():
     assert 0 < site_builder.size(SITE) <= site_builder.LIMIT == 35_000_000
+
+
+def test_what_packs_well_lies_packed_beside(page, site_server):
+    packed = {file.with_suffix("").relative_to(SITE).as_posix(): file for file in SITE.rglob("*.gz")}
+    assert {"pyodide/pyodide.asm.wasm", "pyodide/pyodide.asm.js", "web/boot.js", "index.html"} <= set(packed)
+    assert not any(name.endswith((".zip", ".whl", ".tgz")) for name in packed)
+    for name, file in packed.items():
+        assert gzip.decompress(file.read_bytes()) == (SITE / name).read_bytes()
+        assert file.stat().st_mtime_ns == (SITE / name).stat().st_mtime_ns
+    page.goto(site_server.url)
+    page.evaluate(LOAD, {})
+    sent = sum(request.sent for request in site_server.requests)
+    assert 14_000_000 < sent < 19_000_000  # bytes of a page with Python; without packing 24 millions
 
 
 def test_lock_file_names_wheels_that_are_there():
@@ -268,3 +284,28 @@ def test_micropip_installs_the_wheel_in_bare_pyodide(page, site_server):
     """
     outcome = run(page, code, address=f"{site_server.url}dist/{wheel}")
     assert outcome == {"value": ["0.1.0", [0, 1]]}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_page_shows_what_there_is(page, site_server, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(site_server.url)
+    rooms = page.get_by_role("main").get_by_role("link")
+    for room in rooms.all():
+        expect(room.locator("svg, pre")).to_be_visible()  # a picture, or an example
+        assert len(room.locator("span").inner_text()) > 30
+        color, background = room.evaluate(
+            "a => [getComputedStyle(a).color, getComputedStyle(a).backgroundColor]"
+        )
+        assert color not in ("rgb(0, 0, 238)", background)  # a browser's own blue
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.add_script_tag(path=assets.npm(assets.AXE) / "axe.min.js")
+    found = page.evaluate("axe.run().then(({ violations }) => violations)")
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+    # Each leads to a page of its own.
+    addresses = [room.evaluate("a => a.href") for room in rooms.all()]
+    assert len(set(addresses)) == len(addresses) >= 5
+    for address in addresses:
+        page.goto(address)
+        expect(page.locator("h1")).to_contain_text("Pellucid")

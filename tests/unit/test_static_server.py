@@ -1,7 +1,9 @@
 """The static server: ranges, entity tags, isolation headers, faults and the request log."""
 
 import contextlib
+import gzip
 import http.client
+import os
 import threading
 import time
 
@@ -118,6 +120,30 @@ def test_folders_and_types(serve):
     assert (status, headers["Location"]) == (301, "/deep/")
     assert ask(server, "/module.mjs")[1]["Content-Type"].startswith("text/javascript")
     assert ask(server, "/")[0] == 404
+
+
+def test_a_packed_file_is_sent_to_those_who_take_it(serve, folder):
+    file, packed = folder / "module.mjs", folder / "module.mjs.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    server = serve()
+    status, headers, data = ask(server, "/module.mjs", Accept_Encoding="br, gzip")
+    assert (status, headers["Content-Encoding"], headers["Vary"]) == (200, "gzip", "Accept-Encoding")
+    assert headers["Content-Type"].startswith("text/javascript")
+    assert gzip.decompress(data) == file.read_bytes()
+    assert ask(server, "/module.mjs", Accept_Encoding="gzip", If_None_Match=headers["ETag"])[0] == 304
+    # Whoever takes none, or a part: the file itself, which is another version.
+    for asked, wanted in (
+        ({}, b"export {};"),
+        ({"Accept_Encoding": "gzip", "Range": "bytes=0-5"}, b"export"),
+    ):
+        _, plain, data = ask(server, "/module.mjs", **asked)
+        assert data == wanted
+        assert plain["ETag"] != headers["ETag"]
+        assert "Content-Encoding" not in plain
+        assert plain["Vary"] == "Accept-Encoding"
+    # One that is older is of something else.
+    os.utime(packed, (0, 0))
+    assert ask(server, "/module.mjs", Accept_Encoding="gzip")[2] == b"export {};"
 
 
 def test_mounts_and_nothing_outside(serve, folder):
