@@ -31,7 +31,7 @@ SMALL = {
     "induction_heads": ({"steps": 45, "batch": 32, "letters": 4, "length": 8, "width": 32}, 1.3),
     "digits": ({"steps": 30, "batch": 32, "width": 8}, 2.1),
     "diffusion": ({"steps": 40, "batch": 64, "width": 32}, 0.8),
-    "diffusion_digits": ({"steps": 30, "batch": 32, "width": 16, "depth": 2}, 1.0),
+    "diffusion_digits": ({"steps": 90, "batch": 64, "width": 64, "depth": 1}, 0.85),
     "vae": ({"steps": 60, "batch": 32, "width": 32}, 38),
     "superposition": ({"steps": 100, "batch": 512}, 0.8),
     "reinforce": ({"steps": 12, "carts": 16, "moments": 40}, 0.35),

@@ -7,16 +7,16 @@ from typing import Any
 from ..autograd.derivatives import grad
 from ..autograd.grad_mode import is_grad_enabled
 from ..errors import ArgumentError, RangeError
+from ..nn.hooks import for_recording
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..ops.linalg.solvers import inv_ex
 from ..ops.norm.softmax import softmax
-from ..ops.random.distributions import randn_like
-from ..ops.random.variates import multinomial
+from ..ops.random.distributions import rand_like, randn_like
 from ..ops.shape.creation import eye, zeros_like
 from ..ops.shape.joining import cat
 from ..tensors.tensor import Tensor
-from .optimizer import Optimizer
+from .optimizer import Optimizer, kept
 
 
 class KFAC(Optimizer):
@@ -93,16 +93,17 @@ class KFAC(Optimizer):
                 "weight_decay": weight_decay,
                 "inverse_every": inverse_every,
                 "kl_clip": kl_clip,
+                "step": 0,  # how many were taken, which says when factors are inverted
             },
         )
         self._layers = [m for m in model.modules() if isinstance(m, Linear)]
         self._seen: dict[int, tuple[Tensor, Tensor]] = {}
-        self._turn = 0
         # Whether gradients of outputs are noted: always until `observe` was called, then only within it.
         self._notes = True
         for layer in self._layers:
             layer.register_forward_hook(self._hear)
 
+    @for_recording
     def _hear(self, layer: Any, inputs: tuple, output: Tensor) -> None:
         """Note a layer's input, and its output's gradient when that comes."""
         if not is_grad_enabled() or not output.requires_grad:
@@ -136,7 +137,9 @@ class KFAC(Optimizer):
         rows = output.detach().reshape(-1, output.shape[-1])
         if loss == "cross_entropy":
             share = softmax(rows, -1)
-            drawn = multinomial(share, 1)
+            # The first of a race at these rates: `multinomial` would wait to look at what it is given.
+            waits = rand_like(share).neg().log1p().neg().clamp(min=1e-10)
+            drawn = (share / waits).argmax(-1, keepdim=True)
             slope = share - zeros_like(share).scatter(1, drawn, 1.0)
         elif loss == "squared_error":
             slope = randn_like(rows)
@@ -149,7 +152,31 @@ class KFAC(Optimizer):
         grad(output, weights, slope, retain_graph=True, allow_unused=True)
         self._notes = False
 
-    def _factors(self, layer: Any, group: dict[str, Any]) -> None:
+    def _numbers(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[float, ...]:
+        lr, decay, clip = float(group["lr"]), float(group["decay"]), group["kl_clip"]
+        return (
+            lr,
+            lr**2 / (1.0 if clip is None else clip),
+            float(group["momentum"]),
+            float(group["weight_decay"]),
+            decay,
+            1 - decay,
+            group["damping"] ** 0.5,
+        )
+
+    def _repeat(self, group: dict[str, Any], states: list[dict[str, Any]]) -> tuple[float, ...]:
+        group["step"] += 1
+        return self._numbers(group, {})
+
+    def _kernel(self, group: dict[str, Any]) -> Any:
+        settings = group["momentum"], group["weight_decay"], group["kl_clip"] is not None
+        return *map(bool, settings), self._inverts(group)
+
+    def _inverts(self, group: dict[str, Any]) -> bool:
+        """Whether factors are inverted at the step that comes."""
+        return group["step"] % group["inverse_every"] == 0
+
+    def _factors(self, layer: Any, keep: float, take: float, root: float) -> None:
         """Follow A and G, and invert them with their damping."""
         state = self.state[layer.weight]
         if (seen := self._seen.pop(id(layer), None)) is not None:
@@ -158,25 +185,32 @@ class KFAC(Optimizer):
                 x = cat([x, x[:, :1] * 0 + 1], 1)
             for name, rows in (("A", x), ("G", g)):
                 new = rows.t() @ rows / rows.shape[0]
-                old = state.get(name)
-                # The first running mean is the first value, as if it had always been there.
-                state[name] = new if old is None else old * group["decay"] + new * (1 - group["decay"])
-        if "A" in state and (self._turn % group["inverse_every"] == 0 or "A_inverse" not in state):
+                if name in state:
+                    state[name].mul_(keep).add_(new * take)
+                else:  # the first running mean is the first value, as if it had always been there
+                    state[name] = kept(new)
+        if "A" in state and (self._inverts(self.param_groups[0]) or "A_inverse" not in state):
             a, g = state["A"], state["G"]
             ratio = ((a.trace() / a.shape[0]) / (g.trace() / g.shape[0] + 1e-12) + 1e-12).sqrt()
-            root = group["damping"] ** 0.5
             for name, factor, share in (("A", a, ratio), ("G", g, 1 / ratio)):
                 identity = eye(factor.shape[0], dtype=factor.dtype, device=factor.device)
-                state[f"{name}_inverse"] = inv_ex(factor + identity * (share * root))[0]
+                _hold(state, f"{name}_inverse", inv_ex(factor + identity * (share * root))[0])
 
     def _update_all(self) -> None:
         group = self.param_groups[0]
+        numbers: Any = None
+        for p in group["params"]:
+            if p.grad is not None:
+                numbers = self._numbers_of(p, group, self.state[p])
+        if numbers is None:
+            return
+        lr, clipped, momentum, decay, keep, take, root = numbers
         steps: dict[int, Tensor] = {}
         layer: Any
         for layer in self._layers:
             if layer.weight.grad is None:
                 continue
-            self._factors(layer, group)
+            self._factors(layer, keep, take, root)
             state = self.state[layer.weight]
             if "A_inverse" not in state:
                 continue
@@ -188,22 +222,30 @@ class KFAC(Optimizer):
                 steps[id(layer.bias)] = made[:, -1]
                 made = made[:, :-1]
             steps[id(layer.weight)] = made
-        self._turn += 1
-        share: Any = 1.0
+        share: Any = None
         if group["kl_clip"] is not None and steps:
             parts = [(steps[id(p)] * p.grad).sum() for p in group["params"] if id(p) in steps]
-            total = sum(parts[1:], parts[0]) * group["lr"] ** 2
-            share = (group["kl_clip"] / (total.abs() + 1e-30)).sqrt().clamp(max=1.0)
+            total = sum(parts[1:], parts[0]) * clipped
+            share = (total.abs() + 1e-30).rsqrt().clamp(max=1.0)
         for p in group["params"]:
             if p.grad is None:
                 continue
-            step = steps[id(p)] * share if id(p) in steps else p.grad
+            step = p.grad
+            if id(p) in steps:
+                step = steps[id(p)] if share is None else steps[id(p)] * share
             if group["weight_decay"]:
-                step = step + p * group["weight_decay"]
+                step = step + p * decay
             if group["momentum"]:
                 state = self.state[p]
                 before = state.get("momentum_buffer")
-                step = state["momentum_buffer"] = (
-                    step if before is None else before * group["momentum"] + step
-                )
-            p.sub_(step * group["lr"])
+                step = _hold(state, "momentum_buffer", step if before is None else before * momentum + step)
+            p.sub_(step * lr)
+        group["step"] += 1
+
+
+def _hold(state: dict[str, Any], name: str, value: Tensor) -> Tensor:
+    """Keep a value where the last one lies, so that a step can be replayed; returns what is kept."""
+    if name in state:
+        return state[name].copy_(value)
+    state[name] = kept(value.clone())
+    return state[name]
