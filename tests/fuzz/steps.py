@@ -175,7 +175,7 @@ class Drawing:
         return self.hole(lambda rng: number(rng, dtype))
 
     def fill(self, dtype: str) -> str:
-        """A number for `full`: we refuse what a half does not hold also where PyTorch fills one element."""
+        """A number for `full` and `fill_`: a half refuses what it does not hold, in PyTorch only many do."""
         return self.hole(
             lambda rng: number(rng, dtype).replace("1e30", "inf" if dtype == "float16" else "1e30")
         )
@@ -718,7 +718,7 @@ def methods_in_place(d: Drawing) -> Step:
     name, t, where = target(d)
     other, theirs, reads = d.partner(name, t)
     sides = apart(d, name, theirs)
-    one, bound = d.number(dtype_of(t)), d.bound(dtype_of(t))
+    one, bound = d.fill(dtype_of(t)), d.bound(dtype_of(t))
     text, law, operand = d.rng.choice((
         ("zero_()", MOVE, False), (f"fill_({one})", MOVE, False), (f"clamp_(min={bound})", MOVE, False),
         ("neg_()", MOVE, False), ("abs_()", MOVE, False), ("relu_()", MOVE, False),

@@ -184,13 +184,18 @@ def _linear_reference(input, weight, bias):
     return out if bias is None else out + bias
 
 
+# A function of its own, with types: each of the two products is the derivative of the other.
+def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
+    return quant_product(g, weight)
+
+
 @op(
     public="linear",
     dtype=as_input,
     shape=_linear_shape,
     kernel=_linear_launches,
     reference=_linear_reference,
-    grad={"input": lambda g, weight: quant_product(g, weight), "bias": lambda g: g},
+    grad={"input": lambda g, weight: _grad_of_input(g, weight), "bias": lambda g: g},
 )
 def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None) -> Tensor:
     """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight.

@@ -279,7 +279,7 @@ def _gradients(grads, u, delta, A, B, C, initial):
         return {**{name: zeros_like(x) for name, x in zero.items()}, "initial": g_last}
     if is_grad_enabled():
         return _recorded_gradients(g, g_last, u, delta, A, B, C, initial)
-    rows, carried, parts = scan_gradient(g, g_last, u, delta, A, stack((B, C)), initial)
+    rows, carried, parts = scan_gradient(g, g_last, u, delta, A, stack([B, C]), initial)
     of_B, of_C = sum(parts, 1)
     return {
         "u": rows[0], "delta": rows[1], "A": sum(carried[0], (0, 1)).T, "B": of_B, "C": of_C,
