@@ -7,6 +7,8 @@ import json
 import sys
 import traceback
 
+import seeds
+
 import pellucid as torch
 from pellucid import grid, nn
 from pellucid.grid import GridNetwork, GridPopulation, Link, MutationConfig, Position, network_from_json
@@ -157,7 +159,15 @@ def swiglu() -> bool:
     return all(bool((p.grad.abs().sum() > 0).item()) for p in (x, *layer.parameters()))
 
 
+def newcomer() -> bool:
+    """The program that the docs begin with, which is this one's argument."""
+    names: dict = {}
+    exec(sys.argv[1], names)
+    return names["loss"].item() < 0.01
+
+
 WHOLE = {
+    "twenty lines": newcomer,
     "sequential": trained,
     "DNA": lambda: grid.compare_networks(grid.dna(network()), grid.dna(network())).overall > 0.9999,
     "SwiGLU": swiglu,
@@ -168,6 +178,7 @@ GROUPS = {
     "network": NETWORK,
     "population": POPULATION,
     "whole": WHOLE,
+    "seeds": {family: lambda family=family: seeds.repeats(family) for family in seeds.FAMILIES},
 }
 
 
