@@ -20,7 +20,7 @@ from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import KernelSource, load
 from ...op.kernel.variants import is_direct
 from ...op.public import function
-from ...quant.format import BLOCK_FORMATS, FORMATS, QuantFormat
+from ...quant.format import BLOCK_FORMATS, FORMATS
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import as_matrix, row_chunks
 from ...tensors import dtypes as dt
@@ -38,10 +38,6 @@ from .tiles import choose
 def format_source(file: str, name: str) -> KernelSource:
     """A kernel of format ``name``; the files name q4_0 as the one that stands for all."""
     return load(file).with_part("quant/q4_0", f"quant/{name}")
-
-
-def _format(m: Meta) -> QuantFormat:
-    return FORMATS[m.dtype.name]
 
 
 def _chunks(call: Call) -> list[tuple[str, Meta, int, int]]:
@@ -68,13 +64,13 @@ def _weight_shape(call: Call) -> tuple[int, int]:
 
 def _plane_params(m: Meta) -> dict[str, int | float]:
     rows, columns = m.shape
-    return {"rows": rows, "columns": columns, **_format(m).layout(rows, columns).params}
+    return {"rows": rows, "columns": columns, **FORMATS[m.dtype.name].layout(rows, columns).params}
 
 
 def dequantized(weight) -> np.ndarray:
     """float32 values of a weight's chunks on the cpu device."""
     words = [(chunk._storage.data.view(np.uint32), chunk._meta) for chunk in weight]
-    return np.concatenate([dequantize_planes(data, _format(m), *m.shape) for data, m in words])
+    return np.concatenate([dequantize_planes(data, FORMATS[m.dtype.name], *m.shape) for data, m in words])
 
 
 def as_input(call: Call):
@@ -305,7 +301,7 @@ def _embedding_reference(weight, indices):
         rows, columns = chunk._meta.shape
         held = (flat >= start) & (flat < start + rows)
         words = chunk._storage.data.view(np.uint32)
-        out[held] = dequantize_rows(words, _format(chunk._meta), rows, columns, flat[held] - start)
+        out[held] = dequantize_rows(words, FORMATS[chunk.dtype.name], rows, columns, flat[held] - start)
         start += rows
     return out.reshape(*indices.shape, out.shape[1])
 
