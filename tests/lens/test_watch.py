@@ -256,7 +256,8 @@ def test_what_probabilities_of_all_heads_cost_at_most(deep):
     """Scores and softmax of a layer, and which keys are seen once for all of them."""
     model = loaded(deep, "webgpu")
     plain, probs = counted(model, False, tap=False), counted(model, False, pattern="attn_probs")
-    assert probs["dispatches"] <= plain["dispatches"] + 2 * LAYERS + 2
+    a_layer = 2 if stream().open().info.is_software else 4  # GPUs choose other kernels
+    assert probs["dispatches"] <= plain["dispatches"] + a_layer * LAYERS + 2
     assert (probs["submits"], probs["bind_groups"]) == (2, 0)
 
 
