@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
+import writes
+from drawing import Drawing, Follower, Step, dtype_of, fill, plain
 from laws import differs
-from steps import Follower, Step, draw, dtype_of, fill, plain, sample
+from steps import MAKERS, given
 
 import pellucid
 from pellucid.op.fusion.window import enable
@@ -22,6 +24,33 @@ ROUNDS = 5  # from the third on a window is fused
 SHRINKING = 20.0  # seconds
 
 Numbers = list[dict[str, str]]
+
+
+def draw(rng: Random) -> list[Step]:
+    """A program of up to thirty steps."""
+    d = Drawing(rng)
+    before = pellucid.get_default_device()
+    pellucid.set_default_device("cpu")
+    try:
+        wanted = rng.randint(4, 24)
+        for _ in range(rng.randint(1, 3)):
+            d.add(given(d))
+        weights, makers = zip(*MAKERS, *writes.MAKERS)
+        while len(d.steps) < wanted:
+            try:
+                step = rng.choices(makers, weights)[0](d)
+            except LookupError:
+                d.holes = {}
+                continue
+            d.add(step)
+    finally:
+        pellucid.set_default_device(before)
+    return d.steps
+
+
+def sample(steps: list[Step], rng: Random) -> list[dict[str, str]]:
+    """Numbers and offsets for one run: per step, by hole."""
+    return [{name: draw(rng) for name, draw in step.holes.items()} for step in steps]
 
 
 class Expected:

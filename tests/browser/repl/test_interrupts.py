@@ -101,7 +101,7 @@ def test_a_task_that_the_input_cancelled_is_no_ctrl_c(repl):
 @pytest.mark.parametrize("wait", ["x.sum().item()", "torch.webgpu.synchronize()"])
 @pytest.mark.parametrize("long", [False, True], ids=["many", "long"])
 def test_ctrl_c_interrupts_waits_for_the_device(repl, wait, long):
-    repl.type("import pellucid as torch", "x = torch.ones(1024, 1024) * 1e-3", "torch.webgpu.synchronize()")
+    repl.type("import pellucid as torch", "x = torch.ones(512, 512) * 1e-3", "torch.webgpu.synchronize()")
     work = "for _ in range(8): y = x @ x\n        " if long else ""
     repl.type_block(f"def forever():\n    while True:\n        {work}{wait}\n")
     repl.start("forever()")
