@@ -9,7 +9,7 @@ import torch
 import torch.utils.data
 
 import pellucid
-from pellucid.errors import PellucidError
+from pellucid.errors import PellucidError, RangeError
 from pellucid.utils import data
 
 Point = collections.namedtuple("Point", "x y")
@@ -38,7 +38,9 @@ d.random_split(range(10), [1.5, -0.5]); sorted(x for p in d.random_split(range(5
 [*d.SequentialSampler("abc")]; sorted(d.RandomSampler("abcd")); len(d.RandomSampler("abcd", num_samples=7)); len([*d.RandomSampler("abcd", num_samples=7)])
 len([*d.RandomSampler("abcd", True, 9)]); d.RandomSampler("abc", num_samples=0); d.RandomSampler("abc", replacement=2); sorted(d.SubsetRandomSampler([5, 7]))
 [*d.BatchSampler("abcde", 2, False)]; [*d.BatchSampler("abcde", 2, True)]; len(d.BatchSampler("abcde", 2, True)); d.BatchSampler("ab", 0, True)
-[*d.WeightedRandomSampler([0, 1, 0], 3)]; sorted(d.WeightedRandomSampler([1, 1, 0], 2, False)); d.WeightedRandomSampler([1, 0], 2.5)
+[*d.WeightedRandomSampler([0, 1, 0], 3)]; sorted(d.WeightedRandomSampler([1, 1, 0], 2, False)); d.WeightedRandomSampler([1, 0], 2.5); d.WeightedRandomSampler([[1]], 1)
+[[*d.DistributedSampler("abcde", n, r, shuffle=False, drop_last=last)] for n, r, last in ((2, 0, False), (2, 1, True), (7, 6, False), (1, 0, True))]
+[len(d.DistributedSampler("abcde", 3, r, drop_last=last)) for r in range(3) for last in (False, True)]; d.DistributedSampler("ab", 2, 2)
 d.get_worker_info(); d.Dataset()[0]; next(iter(d.IterableDataset()))
 """  # noqa: E501
 
@@ -90,6 +92,21 @@ def test_seeds_reproduce_and_differ():
     assert [
         *data.DataLoader(range(20), None, shuffle=True, generator=pellucid.Generator().manual_seed(3))
     ] == order(3)
+
+
+def test_processes_share_a_dataset():
+    shares = [data.DistributedSampler(range(10), 2, rank) for rank in range(2)]
+    first = [[*share] for share in shares]
+    assert sorted(first[0] + first[1]) == [*range(10)]
+    shares[0].set_epoch(1)
+    assert [*shares[0]] != first[0]
+    assert sorted(data.DistributedSampler("abc")) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("weights", [[-1, 2], [0, 0], [float("nan")], [float("inf"), 1]])
+def test_weights_that_are_no_probabilities(weights):
+    with pytest.raises(RangeError, match="must be finite, not negative, and not all 0"):
+        data.WeightedRandomSampler(weights, 1)
 
 
 def test_weights_are_frequencies():

@@ -124,13 +124,66 @@ def test_where_tensors_go():
     assert ours(x, map_location={"cpu": "cpu"}).is_cpu
     with pellucid.device("cpu"):
         assert ours(x).is_cpu
-    with pytest.raises(ArgumentError, match="no function"):
-        ours(x, map_location=lambda storage, place: storage)
+    seen = []
+    assert ours(x, map_location=lambda storage, place: seen.append(place) or storage).is_cpu
+    assert seen == ["cpu"]
+    assert ours(x, map_location=lambda storage, place: storage.to("webgpu")).tolist() == [1, 1]
+    assert ours(x, map_location=lambda storage, place: None).is_webgpu
+    with pytest.raises(ArgumentError, match="map_location gives a str"):
+        ours(x, map_location=lambda storage, place: "cpu")
     with pytest.raises(DTypeError):
         ours(x.double())
     elsewhere = TENSOR.replace(b"cpu", b"gpu") + b"K\x00K\x02\x85K\x01\x85\x89NtR."
     with pytest.raises(DeviceError, match="Give map_location"):
         pellucid.load(archive(data_pkl=elsewhere, data__0=b"\0" * 8))
+
+
+def before_1_6(value):
+    """The bytes that PyTorch before 1.6 wrote."""
+    file = io.BytesIO()
+    torch.save(value, file, _use_new_zipfile_serialization=False)
+    return file.getvalue()
+
+
+def test_files_of_pytorch_before_1_6(tmp_path):
+    x, model = (
+        torch.arange(6.0).reshape(2, 3),
+        torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1)),
+    )
+    value = {
+        "x": [x, x.T, x[1]],
+        "half": torch.ones(3, dtype=torch.bfloat16),
+        "count": torch.tensor(7),
+        "none": torch.empty(0, 3),
+        "model": model.state_dict(),
+        "p": torch.nn.Parameter(torch.ones(1)),
+        "text": ("é", 2.5, None, {1, 2}),
+    }
+    (tmp_path / "old.bin").write_bytes(before_1_6(value))
+    read = pellucid.load(tmp_path / "old.bin", map_location="cpu")
+    assert [t.tolist() for t in read["x"]] == [t.tolist() for t in value["x"]]
+    assert read["x"][0]._storage is read["x"][1]._storage is read["x"][2]._storage
+    assert (read["half"].dtype, read["half"].tolist()) == (pellucid.bfloat16, [1, 1, 1])
+    assert (read["count"].item(), read["none"].shape, read["text"]) == (7, (0, 3), value["text"])
+    assert {k: t.tolist() for k, t in read["model"].items()} == {
+        k: t.tolist() for k, t in model.state_dict().items()
+    }
+    assert isinstance(read["p"], pellucid.nn.Parameter)
+    assert pellucid.load(io.BytesIO(before_1_6([x])))[0].is_webgpu
+
+
+def test_broken_files_of_pytorch_before_1_6():
+    good = before_1_6([torch.ones(2), torch.zeros(3)])
+    for data, said in (
+        (good[:-1], r"would end at byte [\d,]+ of"),
+        (good[:200], "byte 195 of its pickle"),
+        (good.replace(b"little_endian", b"little_indian"), "big endian"),
+        (before_1_6([Loud()]), "is asked for, which is not known"),
+    ):
+        with pytest.raises(FormatError, match=said):
+            pellucid.load(io.BytesIO(data))
+    with pytest.raises(FormatError, match="more than tensors and containers"):
+        pellucid.load(io.BytesIO(before_1_6([Loud()])), weights_only=False)
 
 
 class Loud:
@@ -348,7 +401,7 @@ def test_broken_archives(tmp_path):
     good = archive(data_pkl=TENSOR + b"K\x00K\x02\x85K\x01\x85\x89NtR.", data__0=b"\0\0\x80?" * 2)
     assert pellucid.load(good).tolist() == [1.0, 1.0]
     for file, said in (
-        (io.BytesIO(b"no zip"), "is no zip file"),
+        (io.BytesIO(b"no zip"), "is no file as torch"),
         (archive(other=b""), r"holds no data\.pkl"),
         (archive(data_pkl=b"", byteorder=b"big"), "not little endian"),
         (archive(data_pkl=b"", constants_pkl=b""), "TorchScript"),
@@ -361,7 +414,7 @@ def test_broken_archives(tmp_path):
     with pytest.raises(FormatError, match="is compressed"):
         pellucid.load(packed)
     (tmp_path / "old.pt").write_bytes(pickle.dumps([1]))
-    with pytest.raises(FormatError, match=r"old\.pt: is no zip"):
+    with pytest.raises(FormatError, match=r"old\.pt: is no file"):
         pellucid.load(tmp_path / "old.pt")
     with pytest.raises(FileNotFoundError):
         pellucid.load(tmp_path / "none.pt")

@@ -173,6 +173,8 @@ class CosineAnnealingLR(FactorLR):
         return (1 + cos(pi * step / self.T_max)) / 2
 
 
+_LRScheduler = LRScheduler  # its name before PyTorch 2.0, which sources still use
+
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
     "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",

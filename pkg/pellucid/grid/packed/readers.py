@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ...nn.hooks import for_recording
-from ...nn.modules.conv import _Convolution
+from ...nn.modules.conv import _ConvNd
 from ...nn.modules.embedding import Embedding
 from ...nn.modules.linear import Linear
 from ...nn.modules.module import Module
@@ -14,7 +14,7 @@ from ...nn.modules.rnn import RNNBase
 from ...nn.modules.rnn_cell import RNNCellBase
 from ...nn.utils.parametrize import is_caching
 
-_KINDS = (Linear, Embedding, _Convolution, RNNBase, RNNCellBase)
+_KINDS = (Linear, Embedding, _ConvNd, RNNBase, RNNCellBase)
 _RUNNING: ContextVar[Module | None] = ContextVar("running", default=None)
 
 

@@ -35,7 +35,7 @@ def _each(value: Numbers, count: int) -> tuple[int, ...]:
     return (numbers,) * count if isinstance(numbers, int) else numbers
 
 
-class _Convolution(Module):
+class _ConvNd(Module):
     """What all of them have: settings, a weight and a bias. ``axes`` is the number of axes."""
 
     axes: int
@@ -119,7 +119,7 @@ class _Convolution(Module):
         return ", ".join(shown)
 
 
-class _Forward(_Convolution):
+class _Forward(_ConvNd):
     """A convolution: the input padded by its mode, then the function.
 
     Args:
@@ -170,7 +170,7 @@ class _Forward(_Convolution):
         return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class _Transposed(_Convolution):
+class _Transposed(_ConvNd):
     """A transposed convolution: the output's lengths, where they are given, then the function.
 
     Args:

@@ -305,7 +305,9 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "_C": Room(
-        values={"DispatchKey": _Keys, "DispatchKeySet": _Keys}, contexts="DisableTorchFunctionSubclass"
+        values={"DispatchKey": _Keys, "DispatchKeySet": _Keys},
+        idle="_log_api_usage_once",
+        contexts="DisableTorchFunctionSubclass",
     ),
     "_tensor": Room(at="tensors.tensor"),
     "storage": Room(at="tensors.portable"),
@@ -322,6 +324,11 @@ ROOMS: dict[str, Room] = {
         kinds="tqdm",
         refused="load load_state_dict_from_url download_url_to_file list help get_dir",
     ),
+    "utils.cpp_extension": Room(
+        kinds="BuildExtension CppExtension CUDAExtension", refused="load load_inline include_paths"
+    ),
+    "utils.data.distributed": Room(at="utils.data"),
+    "utils.dlpack": Room(at=".", refused="to_dlpack"),
     "utils.model_zoo": Room(at="hub", refused="load_url"),
     "overrides": Room(
         answers={"has_torch_function": False, "is_tensor_like": False, "has_torch_function_unary": False},

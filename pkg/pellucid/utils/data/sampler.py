@@ -127,7 +127,8 @@ class WeightedRandomSampler(Sampler[int]):
         generator: the default one if None.
 
     Raises:
-        RangeError: ``num_samples`` is not positive, or more than what can be drawn.
+        RangeError: ``num_samples`` is not positive, or more than what can be drawn; ``weights`` are nested,
+            negative, not finite, or all 0.
     """
 
     def __init__(
@@ -143,6 +144,10 @@ class WeightedRandomSampler(Sampler[int]):
             )
         values = weights.tolist() if hasattr(weights, "tolist") else list(weights)
         self.weights = np.asarray(values, np.float64)
+        if self.weights.ndim != 1:
+            raise RangeError(f"WeightedRandomSampler: weights have shape {self.weights.shape}. Give a list.")
+        if not (self.weights >= 0).all() or not 0 < self.weights.sum() < np.inf:
+            raise RangeError("WeightedRandomSampler: weights must be finite, not negative, and not all 0.")
         if not replacement and num_samples > np.count_nonzero(self.weights):
             raise RangeError(
                 f"WeightedRandomSampler: {num_samples} different examples of "
@@ -165,6 +170,68 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __len__(self) -> int:
         return self.num_samples
+
+
+class DistributedSampler(Sampler[int]):
+    """The share of one process, where several go through a dataset together.
+
+    Args:
+        dataset: what has a length.
+        num_replicas: how many processes; 1 if None, for a page or a program is one here.
+        rank: which of them this is; 0 if None.
+        shuffle: mix the examples, by ``seed`` and the number that `set_epoch` sets.
+        seed: the same in all processes.
+        drop_last: leave out the last examples where the shares would not be equal; else the first come again.
+
+    Raises:
+        RangeError: ``rank`` is none of ``num_replicas``.
+
+    Source: https://pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+
+    Example:
+        >>> from pellucid.utils.data import DistributedSampler
+        >>> list(DistributedSampler("abcde", num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
+        self.num_replicas = 1 if num_replicas is None else num_replicas
+        self.rank = 0 if rank is None else rank
+        if not 0 <= self.rank < self.num_replicas:
+            raise RangeError(
+                f"DistributedSampler: rank {rank} is none of {num_replicas} processes. Count from 0."
+            )
+        self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = (
+            dataset,
+            shuffle,
+            seed,
+            drop_last,
+            0,
+        )
+        rounded = len(dataset) - len(dataset) % self.num_replicas
+        self.num_samples = -(-(rounded if drop_last else len(dataset)) // self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            order = permutation(len(order), Generator("cpu").manual_seed(self.seed + self.epoch))
+        return iter([order[k % len(order)] for k in range(self.rank, self.total_size, self.num_replicas)])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Mix the examples in another way from now on."""
+        self.epoch = epoch
 
 
 class BatchSampler(Sampler[list[int]]):

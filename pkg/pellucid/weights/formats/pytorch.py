@@ -72,7 +72,7 @@ def read(packed: Archive):
         if order != b"little":
             raise FormatError(f"{where}: its numbers are not little endian. Save it on another machine.")
     data = yield from packed.document("data.pkl", _LONGEST_PICKLE)
-    views, metadata = _views(where, _unpickler(where, data).load())
+    views, metadata = _views(where, Unpickler(data, where, _view, _parameter, _storages(where)).load())
     places: dict[str, int] = {}
     for base in {view.base.key: view.base for view in views.values()}.values():
         entry = packed.entry(f"data/{base.key}")
@@ -102,13 +102,15 @@ def read_legacy(header: Header):
         wanted = min(wanted, source.size, _LONGEST_PICKLE)
         yield from header.need(wanted, "the pickles")
         try:
-            views, metadata, keys, end = _pickles(source.name, bytes(header.bytes))
+            named = _view, _parameter, _storages(source.name)
+            value, keys, end = legacy_pickles(source.name, bytes(header.bytes), *named)
             break
         except FormatError:
             if wanted == min(source.size, _LONGEST_PICKLE):
                 raise
             wanted *= 4
     header.finish(end)
+    views, metadata = _views(source.name, value)
     known = {view.base.key: view.base for view in views.values()}
     places: dict[str, int] = {}
     for key in keys:
@@ -127,11 +129,25 @@ def read_legacy(header: Header):
     return _checkpoint(source, views, places, metadata)
 
 
-def _pickles(where: str, data: bytes) -> tuple[dict[str, _View], dict[str, Any], list[str], int]:
-    """The tensors, other values, storages in their order and the end of the pickles."""
+def legacy_pickles(
+    where: str, data: bytes, tensor: Callable, parameter: Callable, storage: Callable[[tuple], Any]
+) -> tuple[Any, list[str], int]:
+    """What was saved in a file of PyTorch before 1.6.
+
+    Args:
+        where: what errors call the file.
+        data: its beginning at least.
+        tensor, parameter, storage: as for `Unpickler`.
+
+    Returns:
+        The value, the keys of its storages in their order, and where they begin.
+
+    Raises:
+        FormatError: it is broken, or asks for more than tensors and containers.
+    """
     values, at = [], 0
     for _ in range(5):
-        unpickler = _unpickler(where, data, at)
+        unpickler = Unpickler(data[:_LONGEST_PICKLE], where, tensor, parameter, storage, at)
         values.append(unpickler.load())
         at = unpickler.end
     _, version, system, value, keys = values
@@ -139,10 +155,12 @@ def _pickles(where: str, data: bytes) -> tuple[dict[str, _View], dict[str, Any],
         raise FormatError(f"{where}: version {shown(version)}, or big endian, is not read. Save it anew.")
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise FormatError(f"{where}: the list of its storages is damaged.")
-    return *_views(where, value), keys, at
+    return value, keys, at
 
 
-def _unpickler(where: str, data: bytes, start: int = 0) -> Unpickler:
+def _storages(where: str) -> Callable[[tuple], _Storage]:
+    """Makes storages of how a pickle names them."""
+
     def storage(named: tuple) -> _Storage:
         if len(named) not in (5, 6) or named[0] != "storage" or (len(named) == 6 and named[5] is not None):
             raise FormatError(f"{where}: a storage is named by {len(named)} values, not five.")
@@ -155,7 +173,7 @@ def _unpickler(where: str, data: bytes, start: int = 0) -> Unpickler:
         return made
 
     storages: dict[str, _Storage] = {}
-    return Unpickler(data, where, _view, _parameter, storage, start)
+    return storage
 
 
 def _view(base: Any, offset: Any, size: Any, stride: Any, *more: Any) -> _View:

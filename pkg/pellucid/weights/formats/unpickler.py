@@ -269,6 +269,7 @@ def names(tensor: Callable, parameter: Callable) -> dict[str, Any]:
         "torch Size": _size,
         "torch device": Device,
         "torch.serialization _get_layout": lambda name: strided,
+        "torch._utils _rebuild_tensor": lambda *parts: tensor(*parts, False, None),
         "torch._utils _rebuild_tensor_v2": tensor,
         "torch._utils _rebuild_parameter": parameter,
         **{f"torch {d.name}": d for d in dt.NAMES.values()},
