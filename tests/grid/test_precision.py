@@ -1,4 +1,4 @@
-"""P-001 to P-007, P-019, P-049, P-050, P-082 to P-085: 21 kinds of numbers as packed bits, masters with
+"""P-001 to P-006, P-019, P-049, P-050, P-082 to P-085: 21 kinds of numbers as packed bits, masters with
 versions, morphing while a network runs, and files that come back bit for bit."""
 
 import copy
@@ -270,27 +270,6 @@ def test_sizes_on_disk(tmp_path):
     assert sizes["binary"] < 0.032 * sizes["float32"]
     net = network_from_json({"layers": [{"type": "dense", "d_model": 512, "dtype": "binary"}]}, device="cpu")
     assert len(network_to_json(net)) < 1.36 * 512 * 513 / 8
-
-
-@pytest.mark.parametrize(("kind", "better"), [("int8", 1), ("int4", 0.8), ("ternary", 0.1)])
-def test_training_in_few_bits(kind, better):
-    """P-007, P-085: masters learn through their versions; training with them beats rounding afterwards."""
-    x = pellucid.tensor(X[:, :8], device="cpu")
-    y = (x @ pellucid.tensor(X[:8, 8:9], device="cpu")).tanh()
-    losses = {}
-    for aware in (True, False):
-        pellucid.manual_seed(0)
-        net = nn.Sequential(nn.Linear(8, 32, device="cpu"), nn.Tanh(), nn.Linear(32, 1, device="cpu"))
-        optimizer = pellucid.optim.Adam(net.parameters(), 0.01)
-        if aware:
-            morph(net, kind, "*weight")
-        for _ in range(150):
-            optimizer.zero_grad()
-            loss = ((net(x) - y) ** 2).mean()
-            loss.backward()
-            optimizer.step()
-        losses[aware] = ((morph(net, kind, "*weight")(x) - y) ** 2).mean().item()
-    assert losses[True] < better * losses[False]
 
 
 def test_likeness_of_networks_in_few_bits():

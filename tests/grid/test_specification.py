@@ -1,6 +1,7 @@
 """P-010, P-014, P-016, P-017: every type of layer from JSON and back, with weights; malformed ones."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pellucid.grid import Layer, network_from_json, network_to_json, tile_rows
 from pellucid.grid.layers import LAYERS
 
 D = {"type": "dense", "d_model": 6}
+GATE = {"type": "dense", "input_height": 6, "output_height": 2}
 # A layer of each type, and the shape of an input.
 SAMPLES = {
     "dense": ({"input_height": 6, "output_height": 4, "activation": "gelu"}, (2, 6)),
@@ -30,7 +32,10 @@ SAMPLES = {
     "conv_transposed_3d": ({"input_depth": 2, "input_height": 2, "input_width": 2, "filters": 1}, (2, 8)),
     "embedding": ({"vocab_size": 9, "embedding_dim": 4}, None),
     "kmeans": ({"num_clusters": 3, "d_model": 6, "output_mode": "features"}, (2, 6)),
-    "softmax": ({"softmax_type": "grid", "softmax_rows": 2, "softmax_cols": 3}, (2, 6)),
+    "softmax": (
+        {"softmax_type": "grid", "softmax_rows": 2, "softmax_cols": 3, "hierarchy_levels": [2, 3]},
+        (2, 6),
+    ),
     "parallel": ({"parallel_branches": [D, {**D, "activation": "relu"}], "combine_mode": "add"}, (2, 6)),
     "sequential": ({"sequential_layers": [D, {"type": "rms_norm", "d_model": 6}]}, (2, 6)),
     "residual": ({"sequential_layers": [D]}, (2, 6)),
@@ -79,6 +84,106 @@ def test_attention_is_that_of_pytorch_with_rotary_positions():
     np.testing.assert_allclose(
         layer(pellucid.tensor(x, device="cpu")).detach().numpy(), right.numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+def of_layer(kind, fields, shape):
+    """Shapes of the parameters, and what the layer gives."""
+    pellucid.manual_seed(0)
+    layer = Layer({"type": kind, **fields}, device="cpu")
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    x = [[1, 8]] if kind == "embedding" else x
+    return [p.shape for p in layer.parameters()], layer(pellucid.tensor(x, device="cpu")).detach().numpy()
+
+
+# Fields with a value that makes another layer of a sample; its input where that has another shape, and what
+# the sample has besides.
+EFFECTS = [
+    ("dense", {"activation": "relu"}), ("dense", {"dtype": "int4"}), ("dense", {"output_height": 3}),
+    ("dense", {"input_height": 5}, (2, 5)), ("cnn2", {"input_width": 4}, (2, 16)),
+    ("cnn3", {"input_depth": 4}, (2, 36)), ("cnn1", {"input_channels": 2}, (2, 12)), ("cnn1", {"filters": 3}),
+    ("cnn1", {"kernel_size": 2}), ("cnn1", {"stride": 2}), ("cnn1", {"padding": 0}),
+    ("conv_transposed_1d", {"output_padding": 0}), ("multi_head_attention", {"num_heads": 2}),
+    ("multi_head_attention", {"num_kv_heads": 4}), ("multi_head_attention", {"head_dim": 4}),
+    ("multi_head_attention", {"rope_freq_base": 100.0}, None, {"head_dim": 4}),
+    ("rms_norm", {"d_model": 5}, (2, 5)),
+    ("embedding", {"vocab_size": 10}), ("embedding", {"embedding_dim": 5}), ("kmeans", {"num_clusters": 4}),
+    ("kmeans", {"kmeans_temperature": 0.1}), ("kmeans", {"output_mode": "probabilities"}),
+    ("softmax", {"softmax_type": "standard"}), ("softmax", {"softmax_rows": 3, "softmax_cols": 2}),
+    ("softmax", {"temperature": 0.5}, None, {"softmax_type": "temperature"}),
+    ("softmax", {"hierarchy_levels": [3, 2]}, None, {"softmax_type": "hierarchical"}),
+    ("softmax", {"entmax_alpha": 2}, None, {"softmax_type": "entmax"}),
+    ("softmax", {"mask": [1] * 5 + [0]}, None, {"softmax_type": "masked", "mask": [1] * 6}),
+    ("softmax", {"gumbel_noise": False}, None, {"softmax_type": "gumbel"}),
+    ("parallel", {"parallel_branches": [D, D]}), ("parallel", {"combine_mode": "avg"}),
+    ("parallel", {"gate": {**GATE, "activation": "relu"}}, None, {"combine_mode": "filter", "gate": GATE}),
+    ("sequential", {"sequential_layers": [D]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("effect", EFFECTS, ids=[f"{e[0]} {list(e[1])[-1]}" for e in EFFECTS])
+def test_each_field_makes_another_layer(effect):
+    """P-010: a field of a layer is no word that is only kept."""
+    kind, change, other, more = (*effect, None, None)[:4]
+    fields, shape = SAMPLES[kind]
+    fields = {**fields, **(more or {})}
+    sizes, out = of_layer(kind, fields, shape or 1)
+    changed, found = of_layer(kind, fields | change, other or shape or 1)
+    assert sizes != changed or out.shape != found.shape or (out != found).any()
+
+
+# All keys that the other library's networks and layers have, and files of its kind that have each of them.
+KEYS = """id depth rows cols layers_per_cell layers z y x l type activation dtype input_height input_width
+input_depth output_height output_width output_depth input_channels filters kernel_size stride padding
+num_heads num_kv_heads d_model seq_length vocab_size embedding_dim num_clusters output_mode parallel_branches
+combine_mode sequential_layers use_tiling tile_size"""
+EVERY_KEY = {
+    "id": "all", "depth": 2, "rows": 1, "cols": 2, "layers_per_cell": 1,
+    "layers": [
+        {"z": 0, "y": 0, "x": 0, "l": 0, "type": "CNN3", "activation": "ReLU", "dtype": "float32",
+         "input_height": 4, "input_width": 5, "input_depth": 3, "output_height": 4, "output_width": 5,
+         "output_depth": 3, "input_channels": 2, "filters": 2, "kernel_size": 3, "stride": 1, "padding": 1,
+         "use_tiling": True, "tile_size": 8},
+        {"z": 0, "y": 0, "x": 1, "l": 0, "type": "parallel", "combine_mode": "avg", "parallel_branches": [
+            {"type": "dense", "activation": "Tanh", "dtype": "INT8", "input_height": 120, "output_height": 8},
+            {"type": "sequential", "sequential_layers": [
+                {"type": "dense", "input_height": 120, "output_height": 6},
+                {"type": "kmeans", "num_clusters": 4, "d_model": 6, "output_mode": "features"},
+                {"type": "dense", "input_height": 6, "output_height": 8}]}]},
+        {"z": 1, "y": 0, "x": 0, "l": 0, "type": "residual", "sequential_layers": [
+            {"type": "dense", "d_model": 8, "activation": "SiLU", "dtype": "fp16"}]},
+        {"z": 1, "y": 0, "x": 1, "l": 0, "type": "dense", "input_height": 8, "output_height": 3},
+    ],
+}  # fmt: skip
+TEXTS = {
+    "layers": [
+        {"type": "embedding", "vocab_size": 9, "embedding_dim": 8, "dtype": "int4"},
+        {"x": 1, "type": "multi_head_attention", "d_model": 8, "num_heads": 4, "num_kv_heads": 2,
+         "seq_length": 5, "use_tiling": True, "tile_size": 2},
+    ],
+    "cols": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_key_of_the_other_library_is_read(device):
+    """P-016: two files with all keys of a network and a layer load, run, learn and are written again."""
+    text = json.dumps([EVERY_KEY, TEXTS])
+    assert [key for key in re.findall(r"\w+", KEYS) if f'"{key}"' not in text] == []
+    for spec, x, shape in (
+        (EVERY_KEY, np.random.default_rng(0).standard_normal((3, 120)).astype(np.float32), (3, 3)),
+        (TEXTS, np.arange(10).reshape(2, 5) % 9, (2, 5, 8)),
+    ):
+        net = network_from_json(json.dumps(spec), device=device)
+        out = net(pellucid.tensor(x, device=device))
+        assert out.shape == shape
+        (out * out).sum().backward()
+        assert all(p.grad.abs().max() > 0 for p in net.parameters())
+        again = network_to_json(net, weights=False)
+        assert network_to_json(network_from_json(again, device=device), weights=False) == again
+        for wrote, read in zip(json.loads(again)["layers"], spec["layers"], strict=True):
+            for name in ("type", "activation"):
+                assert wrote.pop(name, None) == (read[name].lower() if name in read else None)
+            assert wrote.items() >= {k: v for k, v in read.items() if k not in ("type", "activation")}.items()
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,41 @@ def test_training_in_bits_takes_steps():
     assert losses[-1].item() < 0.5 * losses[0].item()
 
 
+def trained(net, x, y, steps, rate):
+    """The network after steps of a rate that falls to 0."""
+    optimizer = pellucid.optim.Adam(net.parameters(), rate)
+    falling = pellucid.optim.lr_scheduler.LinearLR(optimizer, 1.0, 1 / steps, steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(net(x), y).backward()
+        optimizer.step()
+        falling.step()
+    return net
+
+
+def test_training_in_few_bits():
+    """P-007, P-085: a few steps in a kind of few bits take away much of what rounding afterwards costs. Of
+    ten times four networks the means were at most 0.79, 0.64 and 0.46 of it.
+    """
+    kinds, losses, right = {"int8": 1, "int4": 0.8, "ternary": 0.6}, {}, {}
+    for seed in range(4):
+        pellucid.manual_seed(seed)
+        x = pellucid.randn(48, 8, device="cpu")
+        y = (x @ pellucid.randn(8, 1, device="cpu")).tanh()
+        net = nn.Sequential(nn.Linear(8, 16, device="cpu"), nn.Tanh(), nn.Linear(16, 1, device="cpu"))
+        trained(net, x, y, 100, 0.05)
+        for kind in kinds:
+            few = morph(copy.deepcopy(net), kind, "*weight")
+            for aware in (False, True):
+                out = trained(few, x, y, 40, 0.01)(x) if aware else few(x)
+                losses.setdefault((kind, aware), []).append(((out - y) ** 2).mean().item())
+                right.setdefault((kind, aware), []).append(((out > 0) == (y > 0)).float().mean().item())
+    for kind, better in kinds.items():
+        assert np.mean(losses[kind, True]) < better * np.mean(losses[kind, False]), kind
+    assert np.mean(losses["int4", True]) < 0.01  # the targets' mean square is 0.8
+    assert np.mean(right["ternary", True]) > max(0.9, np.mean(right["ternary", False]))
+
+
 def of_captured(layer, x, monkeypatch):
     """Losses of twelve captured steps, how many were replayed, and how often something was unpacked."""
     unpacked = []

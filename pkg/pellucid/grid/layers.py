@@ -147,8 +147,8 @@ class Fields:
     def text(self, name: str, default: str | None = None) -> str:
         return self._take(name, default, (str,), "a text")
 
-    def flag(self, name: str) -> bool:
-        return self._take(name, False, (bool,), "true or false")
+    def flag(self, name: str, default: bool = False) -> bool:
+        return self._take(name, default, (bool,), "true or false")
 
     def items(self, name: str, default: list | None = None) -> list:
         return self._take(name, default, (list,), "a list")
@@ -208,7 +208,10 @@ def _softmax(f: Fields, own: dict[str, Any]) -> Module:
     if kind == "temperature":
         return SoftmaxVariant(kind, temperature=f.number("temperature", 1.0))
     if kind == "gumbel":
-        return SoftmaxVariant(kind, tau=f.number("temperature", 1.0))
+        tau = f.number("temperature", 1.0)
+        if f.flag("gumbel_noise", True):
+            return SoftmaxVariant(kind, tau=tau)
+        return SoftmaxVariant("temperature", temperature=tau)
     if kind == "masked":
         return SoftmaxVariant(kind, mask=tensor([bool(m) for m in f.items("mask")], device=own.get("device")))
     if kind == "entmax":
@@ -294,7 +297,8 @@ class Layer(Module):
     """A layer of a grid: the module that its specification names, then an activation.
 
     Args:
-        specification: fields by name, as in JSON; `type` says which row of the table.
+        specification: fields by name, as in JSON; `type` says which row of the table. Capitals of it and
+            of `activation` do not matter.
         where: the layer, for errors.
         device, dtype: of the parameters; the defaults if None.
 
@@ -314,10 +318,10 @@ class Layer(Module):
     def __init__(self, specification: dict[str, Any], where: str = "layer", device=None, dtype=None):
         super().__init__()
         fields = Fields(specification, where)
-        kind = fields.text("type")
+        kind = fields.text("type").lower()
         if kind not in LAYERS:
             raise FormatError(f"{where}: type must be one of {', '.join(LAYERS)}, not {kind!r}.")
-        self.activation = fields.text("activation", "linear")
+        self.activation = fields.text("activation", "linear").lower()
         if self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise FormatError(f"{where}: activation must be one of {known}, not {self.activation!r}.")
@@ -332,7 +336,8 @@ class Layer(Module):
             raise
         except (ValueError, TypeError, RuntimeError) as error:
             raise FormatError(f"{where}: {kind} can't be made of these fields: {error}") from error
-        self.specification = dict(specification)
+        named = {"type": kind, "activation": self.activation}
+        self.specification = {name: named.get(name, value) for name, value in specification.items()}
         try:
             self.morph_as_specified()
         except PellucidError as error:
