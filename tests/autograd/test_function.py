@@ -259,3 +259,26 @@ def test_checkpoints_keep_nothing_and_compute_the_same(device):
         y = checkpoint(changing, pellucid.ones(2, requires_grad=True))
         with pytest.raises(RuntimeError, match="the same at every call"):
             y.sum().backward()
+
+
+def test_checkpoints_lower_the_most_memory_that_is_held():
+    """P-086: of 16 layers in four parts, seven outputs are held at most: three ends, and a part."""
+    pellucid.manual_seed(0)
+    nn, webgpu = pellucid.nn, pellucid.webgpu
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(16, 16), nn.Tanh()) for _ in range(16)])
+    x, peaks, slopes = pellucid.randn(2048, 16), [], []
+    for call in (net, lambda x: checkpoint_sequential(net, 4, x, use_reentrant=False)):
+        net.zero_grad()
+        webgpu.synchronize()
+        webgpu.reset_peak_memory_stats()
+        before = webgpu.memory_allocated()
+        out = call(x).square().sum()
+        webgpu.flush()  # what is alive is looked at when a window ends
+        out.backward()
+        webgpu.synchronize()
+        peaks.append(webgpu.max_memory_allocated() - before)
+        slopes.append([p.grad for p in net.parameters()])
+        del out
+    assert peaks[1] < 0.5 * peaks[0]
+    for a, b in zip(*slopes, strict=True):
+        assert (a == b).all()

@@ -60,6 +60,25 @@ def test_ten_thousand_iterations_leave_what_a_hundred_leave():
     kept.clear()
 
 
+def test_a_forward_is_one_submit_and_finds_everything_again():
+    """P-056: of 1,000 forwards, by the counters that tell how often caches of the device were missed."""
+    net = pellucid.nn.Sequential(pellucid.nn.Linear(8, 16), pellucid.nn.LayerNorm(16), pellucid.nn.GELU())
+    x, seen = pellucid.randn(5, 8), []
+    with pellucid.no_grad():
+        for k in range(1008):
+            if k in (7, 1007):
+                seen.append(webgpu.memory_stats())
+            net(x)
+            webgpu.flush()
+    first, last = seen
+    made = {name: last[name] - first[name] for name in first if last[name] != first[name]}
+    # Reading the counters flushes once; nothing else grows, least of all pipelines, bind groups and bytes.
+    assert made.pop("submits") in (1000, 1001)
+    assert made.pop("passes") == 1000
+    assert made.pop("dispatches") >= 2000
+    assert set(made) <= {"flushes"}
+
+
 def test_reserved_bytes_stay_flat():
     def spend():
         for k in range(60):

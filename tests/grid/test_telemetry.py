@@ -12,6 +12,7 @@ import pellucid
 from grid.test_specification import SAMPLES
 from ops.oracle import DEVICES
 from pellucid import nn
+from pellucid.device.stream import stream
 from pellucid.errors import ArgumentError, RangeError, SourceError
 from pellucid.grid import (
     AggregatingObserver,
@@ -66,6 +67,25 @@ def test_events_have_the_statistics_of_hooks(device):
     told = json.loads(events[1].to_json())
     assert (told["kind"], told["stats"]["total"]) == ("ReLU", 40)
     assert not any(layer._forward_hooks for _, layer in net.layers())
+
+
+def test_statistics_are_made_on_the_device(monkeypatch):
+    """P-065: of an event nothing is read until somebody asks, and then a few numbers."""
+    host, read = type(stream().open()), []
+    original = host.begin_read
+
+    def counted(self, *args, **kwargs):
+        read.append(args[2])
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(host, "begin_read", counted)
+    net, events = network("webgpu"), []
+    with observe(net, events.append):
+        net(pellucid.tensor(np.tile(X, (500, 1)), device="webgpu")).sum().backward()
+    assert len(events) == 3 + 3 + 4
+    assert read == []
+    assert events[0].stats.total == 2500 * 8
+    assert read == [16]
 
 
 def test_console_and_windows():

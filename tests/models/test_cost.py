@@ -48,14 +48,16 @@ def counted(monkeypatch, owner, name: str) -> list:
     ids=str,
 )
 def test_a_token_costs_one_small_read_and_no_plan(gpu, monkeypatch, settings):
-    """P-053, P-100: a step of decoding is one submit and one small read."""
+    """P-053, P-100: a step of decoding is one submit and one small read, which takes its own words along."""
     reads = counted(monkeypatch, type(stream().open()), "begin_read")
     plans = counted(monkeypatch, Op, "plan")
+    submits = counted(monkeypatch, type(stream().open()), "submit")
     found = []
     for _ in gpu.stream(some_ids(1, 5).tolist(), max_new_tokens=40, **settings, **NO_STOP):
-        found.append((len(reads), len(plans)))
+        found.append((len(reads), len(plans), len([held for _, held in submits if not held])))
     later = found[3:]
-    assert [b[0] - a[0] for a, b in pairwise(later)][:-1] == [1] * (len(later) - 2)
+    for k in (0, 2):
+        assert [b[k] - a[k] for a, b in pairwise(later)][:-1] == [1] * (len(later) - 2)
     assert later[-1][1] == later[0][1]
     assert max(args[2] for args in reads) <= 16
 
@@ -71,6 +73,15 @@ def test_memory_is_flat_over_two_hundred_tokens(gpu):
     # The last step runs no further one ahead, so less is held then.
     assert used[1][0] <= used[0][0]
     assert used[1][1] <= used[0][1]
+
+
+def test_a_prompt_has_logits_of_its_end_alone(gpu):
+    """P-053: of the 40 positions of a prompt only the last one meets the head."""
+    shapes = []
+    handle = gpu.lm_head.register_forward_hook(lambda module, args, out: shapes.append(tuple(out.shape[:2])))
+    gpu.generate(some_ids(2, 40).tolist(), max_new_tokens=3, **NO_STOP)
+    handle.remove()
+    assert shapes == [(2, 1)] * 3
 
 
 def test_a_stream_that_is_left_frees_its_memory(gpu):

@@ -95,11 +95,13 @@ def drawn(model, ids: np.ndarray, **settings) -> np.ndarray:
         {"top_k": 8, "top_p": 0.7, "temperature": 1.7},
         {"top_k": 0, "temperature": 0.4, "repetition_penalty": 1.5},
         {"top_k": 1},
+        {"top_k": 0, "min_p": 0.3},
+        {"top_k": 8, "top_p": 0.7, "min_p": 0.5, "temperature": 1.7},
     ],
     ids=str,
 )
 def test_draws_follow_the_distribution_of_transformers(model, twin, settings):
-    """P-054: temperature, top_k and top_p."""
+    """P-054: temperature, top_k, top_p and min_p."""
     ids = some_ids(1, 7)
     scores = twin("llama")[0](torch.tensor(ids)).logits[:, -1].detach()
     if "repetition_penalty" in settings:
@@ -110,6 +112,8 @@ def test_draws_follow_the_distribution_of_transformers(model, twin, settings):
         scores = transformers.TopKLogitsWarper(settings["top_k"])(ids, scores)
     if "top_p" in settings:
         scores = transformers.TopPLogitsWarper(settings["top_p"])(ids, scores)
+    if "min_p" in settings:
+        scores = transformers.MinPLogitsWarper(settings["min_p"])(ids, scores)
     wanted = scores.softmax(-1)[0].numpy()
     found = np.bincount(drawn(model, ids, **settings), minlength=VOCABULARY)
     assert found[wanted == 0].sum() == 0

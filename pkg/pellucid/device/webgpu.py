@@ -78,7 +78,7 @@ def memory_reserved() -> int:
 
 def memory_stats() -> dict[str, int]:
     """Counters of the device: bytes alive by kind (weight, parameter, cache, activation), buffers, dispatches
-    and so on."""
+    and so on. Of the dispatches so many `pipelines` and `bind_groups` had to be made; others found theirs."""
     s = stream()
     s.flush()
     counted = {k: v for k, v in s.by_kind.items() if k != "activation"}

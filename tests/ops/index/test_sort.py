@@ -56,6 +56,8 @@ def test_drawn_frequencies_are_the_probabilities(device):
     np.testing.assert_allclose(counts, [500, 300, 150, 50], atol=1)
     counts = np.bincount(plain(sample(rows, chance, top_k=2)), minlength=4)
     np.testing.assert_allclose(counts, [625, 375, 0, 0], atol=1)
+    counts = np.bincount(plain(sample(rows, chance, min_p=0.4)), minlength=4)
+    np.testing.assert_allclose(counts, [625, 375, 0, 0], atol=1)
     counts = np.bincount(plain(sample(rows, chance, top_p=0.9)), minlength=4)
     np.testing.assert_allclose(counts, [526, 316, 158, 0], atol=1)
     assert set(plain(sample(rows, chance, top_p=0.01))) == {0}
@@ -82,7 +84,7 @@ def test_a_vocabulary_is_sampled_from():
 
 def test_sampling_arguments_are_checked():
     row, chance = pellucid.zeros(1, 4, device="cpu"), pellucid.zeros(1, device="cpu")
-    for bad in ({"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}):
+    for bad in ({"temperature": 0.0}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.5}, {"min_p": 2.0}):
         with pytest.raises(ValueError, match="argmax"):
             sample(row, chance, **bad)
 

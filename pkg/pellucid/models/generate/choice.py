@@ -23,13 +23,14 @@ class Rule:
     """The settings by which an id is picked. Calls of one rule run the same launches.
 
     Args:
-        do_sample, temperature, top_k, top_p, repetition_penalty: as in `GenerationConfig`.
+        do_sample, temperature, top_k, top_p, min_p, repetition_penalty: as in `GenerationConfig`.
     """
 
     do_sample: bool
     temperature: float
     top_k: int
     top_p: float
+    min_p: float
     repetition_penalty: float
 
 
@@ -71,7 +72,8 @@ def pick(
         logits = logits + ban
     if rule.do_sample:
         uniforms = rand(logits.shape[0], device=logits.device, generator=chance)
-        chosen = sample(logits, uniforms, temperature=rule.temperature, top_k=rule.top_k, top_p=rule.top_p)
+        cuts = {"top_k": rule.top_k, "top_p": rule.top_p, "min_p": rule.min_p}
+        chosen = sample(logits, uniforms, temperature=rule.temperature, **cuts)
     else:
         chosen = argmax(logits, -1)
     if seen is not None:
@@ -96,7 +98,8 @@ class Choice:
             self._chance = Generator().manual_seed(config.seed)
         batch, self._length = ids.shape
         penalty = config.repetition_penalty
-        self._rule = Rule(config.do_sample, config.temperature, config.top_k, config.top_p, penalty)
+        least = config.min_p or 0.0
+        self._rule = Rule(config.do_sample, config.temperature, config.top_k, config.top_p, least, penalty)
         self._seen = None
         if penalty != 1.0:
             more = ids[:, :1].expand(batch, room - self._length)

@@ -18,6 +18,7 @@ TABLE = {
     "temperature": number(0, 1e6),
     "top_k": whole(0),
     "top_p": number(0, 1),
+    "min_p": number(0, 1),
     "repetition_penalty": number(0, 1e6, above=True),
     "eos_token_id": either(_ID, listed(_ID, 1 << 16)),
     "pad_token_id": _ID,
@@ -36,7 +37,7 @@ class GenerationConfig:
         max_new_tokens: how many ids at most.
         min_new_tokens: as many ids come before one that stops may be chosen.
         do_sample: draw by chance; without it the most likely id is taken.
-        temperature, top_k, top_p: of the draw; see `pellucid.ops.random.token_sampling.sample`.
+        temperature, top_k, top_p, min_p: of the draw; see `pellucid.ops.random.token_sampling.sample`.
         repetition_penalty: above 1 makes ids that have appeared less likely.
         eos_token_id: id or ids that stop a sequence; the model's own if None, none if ().
         pad_token_id: what follows in a sequence that stopped before the others; the first stop id if None.
@@ -53,6 +54,7 @@ class GenerationConfig:
     temperature: float = 1.0
     top_k: int = 50
     top_p: float = 1.0
+    min_p: float | None = None
     repetition_penalty: float = 1.0
     eos_token_id: int | tuple[int, ...] | list[int] | None = None
     pad_token_id: int | None = None
@@ -90,7 +92,7 @@ def settings_of(model: Any, given: dict[str, Any]) -> GenerationConfig:
         config = replace(config, eos_token_id=own.eos_token_id)
     if config.pad_token_id is None:
         config = replace(config, pad_token_id=own.pad_token_id)
-    for name in _NUMBERS:
+    for name in (*_NUMBERS, *(["min_p"] if config.min_p is not None else [])):
         if not isinstance(value := getattr(config, name), Real):
             raise TypeError(f"generate: {name} is a {type(value).__name__}, not a number. Give a number.")
     if config.max_new_tokens < 1:

@@ -4,6 +4,8 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 
 from ...device.stream import stream
@@ -17,13 +19,17 @@ from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
 from ..index.sort import sort, topk
+from ..norm.softmax import softmax
 from ..shape.joining import flip
 
 # Columns of a row that one workgroup takes on, as a part of a long row.
 _BLOCK = 1024
 # Columns from which a row to draw from is long, and the most parts of it: one for each lane that merges them.
 _LONG, _PARTS = 4096, 256
+# The logit of a token that does not take part; finite, as WGSL knows no infinity.
+_NEVER = -1e30
 # Columns up to which an adapter that runs on the CPU looks for a nucleus in the whole row.
 _WIDE = 152_000
 
@@ -194,6 +200,12 @@ def _is_too_long(logits: Tensor) -> bool:
     return columns > _WIDE and logits.device.type == "webgpu" and stream().open().info.is_software
 
 
+def _ordered(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits downwards, of equal ones the last first, and where each stood."""
+    values, places = sort(flip(logits, -1), -1, True)
+    return values, logits.shape[-1] - 1 - places
+
+
 def sample(
     logits: Tensor,
     uniforms: Tensor,
@@ -201,11 +213,12 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
+    min_p: float = 0.0,
     seen: Tensor | None = None,
     penalty: float = 1.0,
 ) -> Tensor:
-    """Draw a token for every row of logits: repetition penalty, temperature, top-k, top-p, then the draw,
-    in this order.
+    """Draw a token for every row of logits: repetition penalty, temperature, top-k, top-p, min-p, then the
+    draw, in this order.
 
     Args:
         logits: (rows, vocabulary), float32.
@@ -214,6 +227,7 @@ def sample(
         top_k: only the k most likely tokens take part; 0 for all.
         top_p: only the most likely tokens that together reach this probability take part; 1 for all. Of
             equal tokens the last do, without ``top_k``.
+        min_p: only tokens that are at least so many times as likely as the most likely one take part.
         seen: (rows, n) tokens that the penalty is for.
         penalty: repetition penalty; 1 for none.
 
@@ -221,25 +235,34 @@ def sample(
         (rows,) int64.
 
     Raises:
-        ValueError: temperature, top_k or top_p is out of range.
+        ValueError: temperature, top_k, top_p or min_p is out of range.
 
-    Source: Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1
+    Source: Holtzman et al. 2020, "The curious case of neural text degeneration", section 3.1; Nguyen et al.
+        2024, "Turning up the heat: min-p sampling"
     """
-    if not temperature > 0 or top_k < 0 or not 0 < top_p <= 1:
+    if not temperature > 0 or top_k < 0 or not 0 < top_p <= 1 or not 0 <= min_p <= 1:
         raise ValueError(
             f"sample: temperature {temperature} must be above 0, top_k {top_k} not negative, top_p {top_p} "
-            f"above 0 and at most 1. Use argmax for greedy choice."
+            f"above 0 and at most 1, min_p {min_p} from 0 to 1. Use argmax for greedy choice."
         )
     if seen is not None and penalty != 1.0:
         logits = repetition_penalty(logits, seen, penalty)
     top_k = min(top_k, logits.shape[-1])
+    if min_p > 0 and top_p < 1:
+        # In order both are lengths, of which the shorter one counts.
+        values, ids = topk(logits, top_k) if top_k else _ordered(logits)
+        p = softmax(values / temperature, -1)
+        is_kept = (p.cumsum(-1) - p < top_p) & (p >= min_p * p[:, :1])
+        return draw(where(is_kept, values, _NEVER), uniforms, temperature, 1.0, ids)
+    if min_p > 0:
+        least = logits.amax(-1, keepdim=True) + temperature * log(min_p)
+        logits = where(logits < least, _NEVER, logits)
     if top_k:
         values, ids = topk(logits, top_k)
         return draw(values, uniforms, temperature, top_p, ids)
     if top_p < 1 and _is_too_long(logits):
-        # In order, the last of equal ones first, as below.
-        values, places = sort(flip(logits, -1), -1, True)
-        return draw(values, uniforms, temperature, top_p, logits.shape[-1] - 1 - places)
+        values, ids = _ordered(logits)
+        return draw(values, uniforms, temperature, top_p, ids)
     if top_p < 1:
         return draw_nucleus(logits, uniforms, temperature, top_p)
     return draw(logits, uniforms, temperature, 1.0)
