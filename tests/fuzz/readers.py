@@ -55,8 +55,9 @@ CONFIG = {
     "eos_token_id": 2, "pad_token_id": 0, "torch_dtype": "float32", "partial_rotary_factor": 1.0,
 }  # fmt: skip
 GENERATION = {
-    "max_new_tokens": 3, "min_new_tokens": 1, "do_sample": True, "temperature": 0.7, "top_k": 5, "top_p": 0.9, "min_p": 0.1,
-    "repetition_penalty": 1.1, "eos_token_id": [2, 3], "pad_token_id": 0, "transformers_version": "5",
+    "max_new_tokens": 3, "min_new_tokens": 1, "do_sample": True, "temperature": 0.7, "top_k": 5, "top_p": 0.9,
+    "min_p": 0.1, "repetition_penalty": 1.1, "eos_token_id": [2, 3], "pad_token_id": 0,
+    "transformers_version": "5",
 }  # fmt: skip
 SHAPES = {
     "model.embed_tokens.weight": (16, 8), "model.norm.weight": (8,),
