@@ -20,14 +20,14 @@ WIDEST, FARTHEST = 0.21, 2.4  # angle and place at which a try has ended
 
 
 def moved(state, push):
-    """The state a fiftieth of a second later."""
-    place, speed, angle, turn = state.unbind(-1)
+    """The state a moment later."""
+    _, speed, angle, turn = state.unbind(-1)
     sine, cosine = angle.sin(), angle.cos()
-    pull = (FORCE * push + POLE * HALF * turn**2 * sine) / (CART + POLE)
-    bend = (GRAVITY * sine - cosine * pull) / (HALF * (4 / 3 - POLE * cosine**2 / (CART + POLE)))
-    rush = pull - POLE * HALF * bend * cosine / (CART + POLE)
-    parts = place + SECONDS * speed, speed + SECONDS * rush, angle + SECONDS * turn, turn + SECONDS * bend
-    return torch.stack(parts, -1)
+    total, share = CART + POLE, POLE / (CART + POLE)
+    pull = torch.addcmul(push * (FORCE / total), turn**2, sine, value=share * HALF)
+    bend = torch.addcmul(GRAVITY * sine, cosine, pull, value=-1) / (HALF * 4 / 3 - HALF * share * cosine**2)
+    rush = torch.addcmul(pull, bend, cosine, value=-share * HALF)
+    return torch.add(state, torch.stack((speed, rush, turn, bend), -1), alpha=SECONDS)
 
 
 def main(steps=150, carts=64, moments=120, width=32):
@@ -38,17 +38,17 @@ def main(steps=150, carts=64, moments=120, width=32):
     def tries():
         """What each cart saw and did at each moment, and whether its pole still stood then."""
         state = torch.rand(carts, 4) * 0.1 - 0.05
-        stands = torch.ones(carts)
-        seen, done, standing = [], [], []
+        seen, done = [], []
         with torch.no_grad():
-            for chance in torch.rand(moments, carts):
-                push = (chance < policy(state)[:, 0].sigmoid()).float()
+            # A push to the right where a number by chance is below the sigmoid of what the policy says.
+            for chance in torch.rand(moments, carts).logit():
+                push = torch.where(chance < policy(state)[:, 0], 1.0, -1.0)
                 seen.append(state)
                 done.append(push)
-                standing.append(stands)
-                state = moved(state, 2 * push - 1)
-                stands = stands * (state[:, 2].abs() < WIDEST) * (state[:, 0].abs() < FARTHEST)
-        return torch.stack(seen), torch.stack(done), torch.stack(standing)
+                state = moved(state, push)
+            seen, done = torch.stack(seen), torch.stack(done)
+            inside = (seen[..., 2].abs() < WIDEST) & (seen[..., 0].abs() < FARTHEST)
+        return seen, (done > 0).float(), inside.float().cumprod(0)
 
     @torch.compile
     def step():

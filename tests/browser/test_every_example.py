@@ -25,7 +25,7 @@ SMALL = {
     "diffusion_digits": ({"steps": 60, "batch": 64, "width": 64, "depth": 1}, 0.9),
     "vae": ({"steps": 30, "batch": 16, "width": 32}, 0.9),
     "superposition": ({"steps": 40, "batch": 128}, 0.6),
-    "reinforce": ({"steps": 10, "carts": 16, "moments": 20}, 0.8),
+    "reinforce": ({"steps": 10, "carts": 16, "moments": 40}, 0.8),
     "pinn": ({"steps": 15, "batch": 32, "width": 16}, 0.9),
     "adversarial": ({"steps": 30, "batch": 16, "width": 16}, 0.99),
     "grad_cam": ({"steps": 12, "batch": 8, "width": 4, "scraps": 0}, 0.9),

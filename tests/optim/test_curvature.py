@@ -260,6 +260,25 @@ def test_a_captured_kfac_step_is_one_submission_with_the_same_bits():
     assert submits == 1
 
 
+def test_a_state_from_before_steps_were_counted_goes_on():
+    ends = []
+    for is_old in (False, True):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2, device="cpu")
+        x, optimizer = torch.randn(16, 3, device="cpu"), torch.optim.KFAC(model, lr=0.1)
+        for k in range(4):
+            if is_old and k == 2:
+                state = optimizer.state_dict()
+                del state["param_groups"][0]["step"]
+                optimizer = torch.optim.KFAC(model, lr=0.5)
+                optimizer.load_state_dict(state)
+            optimizer.zero_grad()
+            (model(x) - x[:, :2]).square().mean().backward()
+            optimizer.step()
+        ends.append(model.weight.tolist())
+    assert ends[0] == ends[1]
+
+
 def test_what_kfac_refuses():
     model = torch.nn.Linear(2, 2, device="cpu")
     with pytest.raises(TypeError, match="takes the model"):

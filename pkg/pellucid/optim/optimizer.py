@@ -296,6 +296,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state from `state_dict`.
 
+        Settings that an older state does not have are those of the optimizer.
+
         Raises:
             ArgumentError: it is no such state.
             WeightError: groups or their sizes differ.
@@ -321,7 +323,7 @@ class Optimizer:
         names = ("params", "param_names")
         self.param_groups = [
             {
-                **{k: deepcopy(v) for k, v in new.items() if k != "params"},
+                **{k: deepcopy(v) for k, v in {**self.defaults, **new}.items() if k != "params"},
                 **{k: old[k] for k in names if k in old},
             }
             for new, old in zip(given, self.param_groups, strict=True)
