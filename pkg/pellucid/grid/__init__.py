@@ -1,6 +1,7 @@
 """Networks in a volume of cells: softmaxes, branches, clustering, remote links."""
 
-from .attention import RotaryAttention, tile_rows
+from ..ops.matmul.tiles import tile_rows
+from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
 from .deviation import DeviationMetrics, deviation_metrics, evaluate

@@ -8,37 +8,11 @@ from ..nn.functional import scaled_dot_product_attention
 from ..nn.modules.linear import Linear
 from ..nn.modules.module import Module
 from ..ops.attention.cache import rotary_embedding, rotary_tables
+from ..ops.matmul.tiles import tile_rows
 from ..ops.shape.creation import arange
 from ..ops.shape.joining import cat
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
-
-
-def tile_rows(head_dim: int, memory: int = 16384, invocations: int = 256) -> int:
-    """How many queries a tile of attention has, from an adapter's limits.
-
-    ``memory / 2 // (head_dim * 2 * 4)``: half of a workgroup's memory holds a key and a value of float32 for
-    each. It is a multiple of 8 from 8 to 64, and not above the invocations of a workgroup.
-
-    Args:
-        head_dim: numbers of a head.
-        memory: the limit `maxComputeWorkgroupStorageSize`, in bytes; WebGPU's default if not given.
-        invocations: the limit `maxComputeInvocationsPerWorkgroup`.
-
-    Raises:
-        RangeError: one of them is not positive.
-
-    Example:
-        >>> import pellucid
-        >>> pellucid.grid.tile_rows(64), pellucid.grid.tile_rows(64, 32768)
-        (16, 32)
-    """
-    given = {"head_dim": head_dim, "memory": memory, "invocations": invocations}
-    for name, value in given.items():
-        if index(value, f"tile_rows: {name}") < 1:
-            raise RangeError(f"tile_rows: {name} must be at least 1, not {value}.")
-    rows = min(memory // 2 // (head_dim * 2 * 4), invocations)
-    return min(max(rows // 8 * 8, 8), 64)
 
 
 class RotaryAttention(Module):

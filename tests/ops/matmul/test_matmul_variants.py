@@ -13,9 +13,11 @@ from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.oracle import normal
 from pellucid.device.profile import profile
 from pellucid.errors import KernelError
+from pellucid.op import plan_text
 from pellucid.ops.matmul.choice import bucket, candidates, choose, forced, key, variant_for
 from pellucid.ops.matmul.linear import linear
-from pellucid.ops.matmul.variants import PARTS, TILES, MatmulTile, Shape, Variant
+from pellucid.ops.matmul.tiles import tile_rows
+from pellucid.ops.matmul.variants import PARTS, TILES, MatmulTile, Shape, Variant, tile_by_limits
 
 SMALL = MatmulTile(32, 32, 4, 4)
 SLICED = MatmulTile(16, 16, 4, 4, step=64, slices=8)
@@ -257,6 +259,34 @@ def test_tiles_follow_the_limits_of_the_adapter():
         assert tile is None or (tile.rows % 8 == tile.columns % 8 == 0 and tile.nbytes <= room)
     assert areas == sorted(areas)
     assert areas[0] < areas[-1]
+
+
+@pytest.mark.parametrize(("step", "rows"), [(16, 64), (32, 64), (64, 32), (128, 16)])
+def test_kernels_have_the_tile_of_the_formula(step, rows, monkeypatch):
+    """P-017: `tile_rows` of an adapter's limits is a tile that it may have and that many products get; the
+    kernel runs with it, and gives what others give."""
+    for room in (16384, 32768, 49152):
+        info = replace(H200, limits={**H200.limits, "maxComputeWorkgroupStorageSize": room})
+        tile = tile_by_limits(step, min(room, 32768))
+        if tile_rows(step, min(room, 32768)) >= 16:  # the kernel has no smaller one
+            assert tile.rows == tile.columns == tile_rows(step, min(room, 32768))
+            assert Variant("tiled", tile) in candidates(Shape(1, 2048, 2048, 2048), info)
+    assert tile.rows == rows
+    sizes = [(n, n, d) for n in (256, 512, 1024) for d in (64, 256)]
+    assert step == 16 or any(choose(Shape(1, *size), H200).tile == tile for size in sizes)
+    seen, plan_launch = [], plan_text.plan_launch
+
+    def recorded(o, launch, metas):
+        seen.append(launch.source.finish(False))
+        return plan_launch(o, launch, metas)
+
+    monkeypatch.setattr(plan_text, "plan_launch", recorded)
+    (a, x), (b, y) = matrix((70, 2 * step + 5), "n"), matrix((2 * step + 5, 90), "n")
+    with forced(Variant("tiled", tile)):
+        check(x @ y, a, b)
+    (text,) = seen
+    for name in ("TILE_ROWS", "TILE_COLUMNS"):
+        assert f"const {name} = {rows}u;" in text
 
 
 def test_the_report_of_the_device_is_the_adapters():

@@ -8,10 +8,40 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from ...errors import RangeError
 from ...op.kernel.launch import flag
 from ...op.plan_cache import forget_plans
+from ...tensors.shape import index
 
 T = TypeVar("T")
+
+
+def tile_rows(depth: int, memory: int = 16384, invocations: int = 256) -> int:
+    """How many rows a tile of products has, from an adapter's limits: of queries and keys in attention, where
+    the depth is that of a head, or of two matrices, where it is a step.
+
+    ``memory / 2 // (depth * 2 * 4)``: half of a workgroup's memory holds two rows of float32 for each. It is
+    a multiple of 8 from 8 to 64, and not above the invocations of a workgroup.
+
+    Args:
+        depth: numbers of a row.
+        memory: the limit `maxComputeWorkgroupStorageSize`, in bytes; WebGPU's default if not given.
+        invocations: the limit `maxComputeInvocationsPerWorkgroup`.
+
+    Raises:
+        RangeError: one of them is not positive.
+
+    Example:
+        >>> import pellucid
+        >>> pellucid.grid.tile_rows(64), pellucid.grid.tile_rows(64, 32768)
+        (16, 32)
+    """
+    given = {"depth": depth, "memory": memory, "invocations": invocations}
+    for name, value in given.items():
+        if index(value, f"tile_rows: {name}") < 1:
+            raise RangeError(f"tile_rows: {name} must be at least 1, not {value}.")
+    rows = min(memory // 2 // (depth * 2 * 4), invocations)
+    return min(max(rows // 8 * 8, 8), 64)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...device.host import Info
 from ...errors import KernelError
 from ...op.kernel.turns import most_turns
+from .tiles import tile_rows
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,20 @@ class MatmulTile:
         return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x{self.lane_columns}{sliced}{doubled}"
 
 
+def tile_by_limits(step: int, memory: int) -> MatmulTile:
+    """The square tile of `tile_rows` for so much of the depth, with as many slices as 256 lanes give.
+
+    Args:
+        step: from 16 to 128, a power of two.
+        memory: bytes of a workgroup; half of them are filled, so that a processor holds two tiles at least.
+    """
+    # The kernel's rows and columns are powers of two from 16 on.
+    rows = 1 << max(tile_rows(step, memory), 16).bit_length() - 1
+    lane_rows = 8 if rows * step > 1024 and rows == 64 else 4
+    slices = min(256 * 4 * lane_rows // rows**2, step // 4)
+    return MatmulTile(rows, rows, lane_rows, 4, step, slices=slices)
+
+
 # At one depth, 32 lanes with 8 x 8 sums each take 64 instructions to multiply and 4 to read workgroup memory,
 # with 8 x 4 sums 32 and 3, with 4 x 4 sums 16 and 2; NVIDIA's memory is then busy for half, three quarters
 # and all of the time. So large blocks are better as long as their tiles fill the device; wide tiles also read
@@ -101,16 +116,14 @@ TILES = (
     MatmulTile(32, 32, 4, 4),
     MatmulTile(32, 32, 4, 4, buffers=2),
     MatmulTile(64, 128, 8, 8, slices=2),
-    MatmulTile(64, 64, 8, 4, step=32, slices=2),
     MatmulTile(32, 64, 4, 4, step=32, slices=2),
     MatmulTile(32, 32, 8, 4, step=64, slices=8),
     MatmulTile(32, 32, 4, 4, step=32, slices=2),
-    MatmulTile(32, 32, 4, 4, step=32, slices=4),
-    MatmulTile(32, 32, 4, 4, step=64, slices=4),
     MatmulTile(16, 32, 4, 4, step=64, slices=8),
     MatmulTile(16, 16, 4, 4, step=64, slices=8),
-    MatmulTile(16, 16, 4, 4, step=64, slices=16),
-    MatmulTile(16, 16, 4, 4, step=128, slices=16),
+    # Long steps in the memory that every adapter has, and in twice as much, which GPUs have.
+    *(tile_by_limits(step, 16384) for step in (32, 64)),
+    *(tile_by_limits(step, 32768) for step in (32, 64, 128)),
 )
 # Into how many parts the depth may be cut.
 PARTS = (1, 2, 4, 8, 16)
