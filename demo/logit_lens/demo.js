@@ -30,6 +30,7 @@ let stopping = false;
 let model_at = ""; // the address that the model came from, for the link
 let [replay, plans] = [[], []]; // ids that a link's text goes on with, and what they are read under: [first position, JSON] each
 let silence = 0; // the timer of a load whose bytes do not come
+let come = ""; // what has come of it
 
 /** `state` is one of starting, missing, empty (no model), loading, ready, generating and crashed. */
 function show(state, text) {
@@ -85,18 +86,23 @@ function duration(seconds) {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
+/** Say so when a load's bytes do not come: soon where there is no network. */
+function listen() {
+  clearTimeout(silence);
+  const why = navigator.onLine ? "the server is silent; it is asked again by itself" : "offline; it goes on by itself";
+  silence = setTimeout(() => (element("progress-text").textContent = `${come} · ${why}`), navigator.onLine ? SILENCE : SILENCE / 8);
+}
+
 const receive = {
   progress({ done, total, rate, remaining }) {
     if (document.body.dataset.state === "generating") element("status").textContent = `Loading the other model: ${bytes(done)} of ${bytes(total)}`;
     element("progress").value = total ? done / total : 1;
-    const left = Number.isFinite(remaining) ? ` · ${bytes(rate)}/s · ${duration(remaining)} left` : "";
     const so_far = `${bytes(done)} of ${bytes(total)}`;
-    element("progress-text").textContent = so_far + left;
+    if (so_far === come) return; // it is told ten times a second, whether bytes come or not
+    come = so_far;
+    element("progress-text").textContent = come + (Number.isFinite(remaining) ? ` · ${bytes(rate)}/s · ${duration(remaining)} left` : "");
     clearTimeout(silence);
-    silence = setTimeout(() => {
-      const why = navigator.onLine ? "the server is silent; it is asked again by itself" : "offline; it goes on by itself";
-      element("progress-text").textContent = `${so_far} · ${why}`;
-    }, SILENCE);
+    if (done < total) listen();
   },
   prompt({ tokens }) {
     begun.prompt_tokens = tokens;
@@ -169,6 +175,7 @@ async function load(source, name) {
   element("progress").removeAttribute("value");
   element("progress-text").textContent = "Reading the header…";
   show("loading", `Loading ${name}…`);
+  come = "";
   element("cancel").focus();
   const [worker, before] = [python, model];
   try {
@@ -211,7 +218,10 @@ async function showCopies(code, inputs = {}) {
       use.setAttribute("aria-label", `Load ${lastName(url)}`);
       remove.setAttribute("aria-label", `Remove ${lastName(url)}`);
       use.addEventListener("click", () => ["empty", "ready"].includes(document.body.dataset.state) && load(url, lastName(url)));
-      remove.addEventListener("click", () => showCopies("await demo.remove(url)", { url }));
+      remove.addEventListener("click", async () => {
+        await showCopies("await demo.remove(url)", { url });
+        (element("copies-list").querySelector("button:last-of-type") ?? element("prompt")).focus();
+      });
       const about = make("span", { class: "quiet numbers" }, ` ${bytes(size)} · since ${new Date(kept).toLocaleDateString()} `);
       about.title = `${url}\nsha256 of its pieces: ${sha256}`;
       return make("li", {}, lastName(url), about, use, " ", remove);
@@ -325,6 +335,7 @@ element("keep").addEventListener("click", () => {
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
 });
+for (const change of ["online", "offline"]) addEventListener(change, () => document.body.dataset.state === "loading" && come && listen());
 document.addEventListener("dragover", (event) => {
   if (!event.dataTransfer.types.includes("Files")) return;
   event.preventDefault(); // else the browser opens the file itself

@@ -80,7 +80,7 @@ export class Explore {
     form("comparison-form", (f) => this.#compare(f));
     this.#chooser("coder", element("coder-file"), element("choose-coder"), element("features-panel"));
     this.#chooser("other-model", element("other-file"), element("choose-other"), element("comparison-panel"));
-    element("leave-other").addEventListener("click", () => this.#leave());
+    element("leave-other").addEventListener("click", () => this.#leave().then(() => element("other-model").focus()));
     element("notebook").addEventListener("click", () => this.#notebook());
     const again = (name) => (text) => this.#ask("Running…", "await demo.pictures.run(name, text)", { name, text }, (found) => this.#drawn(name, found));
     for (const name of PICTURES) programField(name, name, again(name));
@@ -94,7 +94,7 @@ export class Explore {
     element("candidates").addEventListener("click", ({ target }) => {
       const button = target.closest("button");
       if (!button) return;
-      if (button.dataset.id) this.branch(Number(button.dataset.id)).then(() => element("candidates").querySelector("button")?.focus());
+      if (button.dataset.id) this.branch(Number(button.dataset.id));
       else this.#ask("Reading…", "await demo.entered()", {}, (found) => this.#entered(found));
     });
     element("explore").addEventListener("click", ({ target }) => {
@@ -194,6 +194,7 @@ export class Explore {
 
   async #ask(text, code, inputs, then) {
     if (!this.#host.isReady()) return null;
+    const from = document.activeElement;
     this.#host.busy(text);
     try {
       const found = await this.#host.run(code, inputs);
@@ -203,6 +204,13 @@ export class Explore {
     } catch (error) {
       this.#host.failed(error);
       return null;
+    } finally {
+      // Whoever stopped it is at a button that is disabled by now, whoever pressed one that is gone is nowhere.
+      const now = document.activeElement;
+      if ([document.body, element("stop")].includes(now) || !now.checkVisibility()) {
+        const next = from.checkVisibility() ? from : element("candidates").querySelector("button");
+        next?.focus({ preventScroll: true });
+      }
     }
   }
 

@@ -8,6 +8,7 @@ import { Halt, Interrupted, fault } from "./halt.js";
 const NO_TIMEOUT = 2 ** 31 - 1; // the longest that a timer can wait
 const PROGRESS_BYTES = 1 << 16; // after which earlier failures no longer count
 const LONGEST_PAUSE_MS = 8000;
+const OFFLINE_MS = 500; // between two looks whether there is a network again
 const LONGEST_ETAG = 200; // characters of it that are compared
 const NUMBER = "[0-9]{1,15}"; // a count of bytes: in these digits, and not more than can exist
 const LENGTH = new RegExp(`^${NUMBER}$`);
@@ -105,6 +106,11 @@ export class Remote {
       } catch (error) {
         halt.check();
         if (!passes(error)) throw error;
+        if (this.size !== null && navigator.onLine === false) {
+          // In the middle of a load: it goes on when there is a network again, however long that takes.
+          while (navigator.onLine === false) await halt.sleep(OFFLINE_MS);
+          continue;
+        }
         failures = start - mark >= PROGRESS_BYTES ? 1 : failures + 1;
         mark = start;
         if (failures > this.retries) {

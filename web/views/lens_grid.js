@@ -56,7 +56,7 @@ export class LensView {
     const moves = (event) => event.movementX !== 0 || event.movementY !== 0;
     table.addEventListener("pointermove", (event) => cell(event) && moves(event) && this.#look(cell(event)));
     table.addEventListener("focusin", (event) => cell(event) && this.#enter(cell(event)));
-    table.addEventListener("click", (event) => cell(event)?.focus());
+    table.addEventListener("click", (event) => cell(event) && this.#tap(cell(event)));
     table.addEventListener("keydown", (event) => this.#move(event));
   }
 
@@ -196,6 +196,13 @@ export class LensView {
   #enter(cell) {
     this.#admit(cell);
     this.#look(cell);
+  }
+
+  /** A cell was clicked, or tapped: what the panel says of it comes into sight where that is below the grid. */
+  #tap(cell) {
+    cell.focus();
+    if (this.#panel.offsetTop < this.#scroller.offsetTop + this.#scroller.offsetHeight) return;
+    for (const box of [this.#panel, cell]) box.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   #look(cell) {

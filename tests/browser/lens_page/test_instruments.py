@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, open_tab, said, table, tokens
+from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, open_tab, other_prompt, said, table, tokens
 from browser.pages import WAIT, press, ready
-from models.tiny import VOCABULARY, loaded, ours
+from models.tiny import loaded, ours
 from pellucid import lens
 
 import assets
@@ -82,13 +82,6 @@ def test_attention_of_all_heads(page, model):
     for key in ("ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
     expect(page.locator("#attention-view .told")).to_contain_text("looks at")
-
-
-def other_prompt(model: Any) -> list[int]:
-    """A prompt that differs in one token, and that the model goes on with in another way."""
-    answer = lens.Session(model, IDS).token().id
-    others = ([*IDS[:2], k, *IDS[3:]] for k in range(41, VOCABULARY))
-    return next(ids for ids in others if lens.Session(model, ids).token().id != answer)
 
 
 def test_patching_attribution_and_ranks(page, model):

@@ -1,43 +1,15 @@
 """More than the lens page, its Python or its device has room for: each is said, and the visit goes on."""
 
-import json
-import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import transformers
 from playwright.sync_api import Page, expect
 
-from browser.lens_page.page import CLEAN, COUNT, IDS, load, run_python, tokens
+from browser.lens_page.page import CLEAN, COUNT, IDS, load, run_python, tokens, zeros
 from browser.pages import WAIT, press
-from models.tiny import with_words
 from pellucid import lens
 
 GIB = 1 << 30
-
-
-def huge(folder: Path, words: int) -> Path:
-    """A model of zeros whose embedding has so many rows of 1 KiB; its file takes no room on the disk."""
-    config = transformers.LlamaConfig(
-        vocab_size=words, hidden_size=256, intermediate_size=64, num_hidden_layers=1, num_attention_heads=4,
-        tie_word_embeddings=True,
-    )  # fmt: skip
-    with torch.device("meta"):
-        model = transformers.LlamaForCausalLM(config)
-    header: dict[str, Any] = {}
-    at = 0
-    for name, p in model.named_parameters():
-        header[name] = {"dtype": "F32", "shape": list(p.shape), "data_offsets": [at, at + 4 * p.numel()]}
-        at += 4 * p.numel()
-    folder.mkdir()
-    config.save_pretrained(folder)
-    text = json.dumps(header).encode()
-    with (folder / "model.safetensors").open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        file.truncate(8 + len(text) + at)
-    return with_words(folder)
 
 
 def goes_on(page: Page, model: Any) -> None:
@@ -71,7 +43,7 @@ def test_a_program_that_needs_more_memory_than_there_is(page, model, code, title
     ],
 )
 def test_a_model_that_the_device_has_no_room_for(page, model, site, tmp_path, rows, title):
-    site.mounts[f"huge{rows}"] = huge(tmp_path / "huge", rows)
+    site.mounts[f"huge{rows}"] = zeros(tmp_path / "huge", rows)
     site.requests.clear()
     load(page, f"/huge{rows}/", says=title)
     sent = sum(request.sent for request in site.requests if request.path.endswith(".safetensors"))
