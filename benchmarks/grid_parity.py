@@ -1,4 +1,5 @@
-"""Values and gradients of every layer of the grid on the GPU beside those on the CPU, whose sums are float64.
+"""Values and gradients of every layer of the grid on the GPU beside those on the CPU, whose sums are float64,
+and milliseconds of a forward on both.
 
 Run: scripts/browser benchmarks/grid_parity.py   (add --native for CPython; -- --write renews docs/grid.md)
 
@@ -10,6 +11,7 @@ import argparse
 import copy
 import json
 import sys
+import time
 from pathlib import Path
 
 import pellucid as torch
@@ -113,6 +115,19 @@ def compared(only: str | None = None) -> dict[str, dict[str, float | None]]:
     return found
 
 
+def forward_ms(module: torch.nn.Module, x: torch.Tensor, device: str, repeat: int = 3) -> float:
+    """Milliseconds of a forward, after one that is not timed."""
+    module, x = copy.deepcopy(module).to(device), x.to(device)
+    with torch.no_grad():
+        module(x)
+        torch.webgpu.synchronize()
+        began = time.perf_counter()
+        for _ in range(repeat):
+            module(x)
+        torch.webgpu.synchronize()
+    return 1000 * (time.perf_counter() - began) / repeat
+
+
 def table(results: dict[str, dict[str, float | None]]) -> str:
     """Markdown."""
     lines = ["| layer | output | gradient of the input | of the parameters |", "|---|---|---|---|"]
@@ -129,11 +144,15 @@ def main() -> None:
     results = compared()
     name = torch.webgpu.get_device_name()
     print(f"{name}, tolerance {TOLERANCE}\n\n{table(results)}")
+    times = {row: {d: forward_ms(*pair, d) for d in ("webgpu", "cpu")} for row, pair in rows().items()}
+    print(f"{'forward, ms':28} {'GPU':>8} {'CPU':>8}")
+    for row, ms in times.items():
+        print(f"{row:28} {ms['webgpu']:8.2f} {ms['cpu']:8.2f}")
     if options.write:
         page = Path(__file__).resolve().parents[1] / "docs" / "grid.md"
         before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         page.write_text(before + BEGIN + table(results) + END + rest.partition(END)[2], encoding="utf-8")
-    print(json.dumps({"device": name, "tolerance": TOLERANCE, "errors": results}))
+    print(json.dumps({"device": name, "tolerance": TOLERANCE, "errors": results, "forward_ms": times}))
     wrong = {k: e for k, e in results.items() if not all(v is None or v <= TOLERANCE for v in e.values())}
     if wrong:
         sys.exit(f"above the tolerance: {wrong}")

@@ -33,7 +33,7 @@ def test_every_check_of_the_page_passes():
 @pytest.mark.slow
 @pytest.mark.timeout(1300)
 def test_benchmarks_show_numbers_in_a_page():
-    """P-076: files of all kinds, their times on GPU and CPU, and training."""
+    """P-076, P-079, P-080: files of all kinds, times on GPU and CPU, training, and every layer on both."""
     benchmarks = ROOT / "benchmarks"
     kinds = json.loads(in_chromium(benchmarks / "grid_precisions.py", "--size", "32")[-1])["kinds"]
     assert len(kinds) == 21
@@ -42,3 +42,11 @@ def test_benchmarks_show_numbers_in_a_page():
     (network,) = trained["networks"].values()
     assert network["losses"][-1] < 0.9 * network["losses"][0]
     assert network["seconds"] > 0
+    layers = json.loads(in_chromium(benchmarks / "grid_parity.py")[-1])
+    docs = (ROOT / "docs" / "grid.md").read_text("utf-8").partition("<!-- parity -->")[2]
+    rows = re.findall(r"^\| ([^|]+) \| \d", docs, re.MULTILINE)
+    assert list(layers["errors"]) == list(layers["forward_ms"]) == rows
+    assert len(rows) > 50
+    errors = [e for row in layers["errors"].values() for e in row.values() if e is not None]
+    assert 0 < max(errors) <= layers["tolerance"]
+    assert all(ms > 0 for row in layers["forward_ms"].values() for ms in row.values())
