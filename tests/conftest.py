@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import sys
+from collections import Counter
 from pathlib import Path
 from zlib import crc32
 
@@ -11,7 +12,7 @@ import hypothesis  # noqa: F401  # it asks who holds generators, and frozen obje
 import numpy as np
 import pytest
 
-from turns import TURN
+from turns import TURN, in_turn
 
 # Threads of PyTorch wait for each other by turning, which takes longer than what the tests compute.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -28,6 +29,18 @@ def pytest_report_header() -> str:
     return f"PELLUCID_TURN={TURN} says which part of combinations is tested; it follows from the commit"
 
 
+def waiting(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Combinations of tests that take turns whose turn is at another commit."""
+    found, counts = set(), Counter()
+    for item in items:
+        if mark := item.get_closest_marker("turns"):
+            name = item.nodeid.partition("[")[0]
+            if not in_turn(counts[name], *mark.args):
+                found.add(item)
+            counts[name] += 1
+    return found
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Processes share files; pages go to one process: two browsers at once would wait too long.
@@ -35,10 +48,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     That process takes longest, so its tests come first, which counts with --no-loadscope-reorder.
     """
     step = config.getoption("--one-in")
-    left_out = [item for item in items if crc32(item.nodeid.encode()) % step]
+    left_out = {item for item in items if crc32(item.nodeid.encode()) % step}
+    if not any("[" in argument for argument in config.args):
+        left_out |= waiting(items)
     if left_out:
-        items[:] = [item for item in items if not crc32(item.nodeid.encode()) % step]
-        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=[*left_out])
     folder = Path(__file__).parent / "browser"
     pages = {item for item in items if folder in item.path.parents or item.get_closest_marker("browser")}
     for item in items:

@@ -51,6 +51,7 @@ def test_linear(rows):
     )  # fmt: skip
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("name", FORMATS)
 def test_quantized_linear(name):
     rows, columns = 133, widths(name)[0]

@@ -128,7 +128,7 @@ def any_convolution(draw):
 
 
 @given(any_convolution(), st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any(convolution, bias):
     """P-024, P-025, P-091: any geometry, groups and depthwise ones, too, beside PyTorch."""
     name, input, weight, options = convolution

@@ -44,6 +44,7 @@ def in_two_ways(tile, ways):
             way()
 
 
+@pytest.mark.turns(3)
 @EVERY_TILE
 def test_every_tile(tile):
     """Sizes that are no multiples of the tile, with and without windows that reach outside, and weights that
@@ -69,6 +70,7 @@ def check_weight(x, w, **options):
     np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("tile", TILES[1::2], ids=str)
 def test_tiles_of_the_weights_derivative(tile):
     """Depths that are no multiples of a step; planes of which four elements can be read at once, or not."""
@@ -81,6 +83,7 @@ def test_tiles_of_the_weights_derivative(tile):
     in_two_ways(tile, ways)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("tile", TILES[::3], ids=str)
 def test_other_convolutions(tile):
     with forced(tile):

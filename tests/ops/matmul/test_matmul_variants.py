@@ -47,6 +47,7 @@ def check(out, a: np.ndarray, b: np.ndarray, bias=0.0, close: float = CLOSE["flo
     assert (error <= close * bound + 1e-30).all(), (error / (bound + 1e-30)).max()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_tile(tile):
     layouts = ("nn", "nt", "tn", "tt")[TILES.index(tile) % 4]
@@ -142,6 +143,7 @@ def test_batches():
         check(x @ y, a, b)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("shift", [0, 1, 4])
 def test_halves(dtype, shift):

@@ -53,6 +53,7 @@ def check(x, weight):
     return error
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_products(name):
     rng = np.random.default_rng(1)
@@ -62,6 +63,7 @@ def test_products(name):
         check(rng.standard_normal(columns).astype(np.float32), weight)
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_numbers_of_every_size(name):
     """Magnitudes that differ by much within 32 columns and between them, zeros, subnormals, the largest."""
@@ -97,6 +99,7 @@ def test_the_bound_is_that_of_the_largest_magnitude():
     assert 2.0**-23 * np.abs(x[np.arange(256) % 32 > 0]).sum() < error.max()
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_unit_vectors_show_the_weight(name):
     """Also where scales are subnormal, the largest or negative zero: nothing is rounded twice."""
@@ -110,6 +113,7 @@ def test_unit_vectors_show_the_weight(name):
         assert np.array_equal(product(x, weight), values[:, k])
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_integers_are_exact(name):
     rng = np.random.default_rng(5)
@@ -124,6 +128,7 @@ def test_integers_are_exact(name):
     assert (np.abs(product(x, weight) - exact) <= bound).all()
 
 
+@pytest.mark.turns(4)
 @unchecked("inputs of 8 bits are not finite where floats are")
 @EVERY
 def test_what_is_not_finite(name, monkeypatch):
@@ -149,6 +154,7 @@ def test_what_is_not_finite(name, monkeypatch):
         assert not np.isfinite(ours).all()
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_workgroups_of_any_number_of_rows(name):
     """A device of few processors fills them with 32, 64 or 128 rows each."""
@@ -172,6 +178,7 @@ def test_a_bias_and_strides():
     np.testing.assert_allclose(half.float().numpy(), expected, rtol=2e-3, atol=2e-2)
 
 
+@pytest.mark.turns(4)
 @EVERY
 def test_several_weights_with_their_norm(name):
     columns = 4352
@@ -215,6 +222,7 @@ def test_large_weights_take_them_where_the_device_has_them(monkeypatch):
         choose(1, 16384, 256, "q4_0", nvidia)
 
 
+@pytest.mark.turns(4)
 @pytest.mark.parametrize("biased", [False, True])
 @EVERY
 def test_long_rows_in_parts(name, biased):
