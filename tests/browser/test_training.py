@@ -80,6 +80,7 @@ def test_a_lost_device_costs_no_finished_checkpoint(ran):
     whole, lost = ran("trained('b')"), ran("lost('c')")
     assert "lost" in lost["said"]
     assert "reset" in lost["said"]
+    assert "train(resume_from_checkpoint=True) goes on from the last checkpoint" in lost["said"]
     assert (lost["step"], lost["bits"], lost["warned"]) == (STEPS, whole["bits"], [])
 
 
@@ -99,7 +100,7 @@ def test_a_tab_that_is_frozen_goes_on_where_it_was(ran):
 def test_nan_is_named_and_ctrl_c_ends_after_a_step(ran):
     bad = ran("bad_loss('f')")
     assert "the loss is nan at step" in bad["said"]
-    assert "What to do" in bad["said"]
+    assert "Its batch has nan in 0. What to do" in bad["said"]
     assert bad["finite"]
 
     page = ran.page

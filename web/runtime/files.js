@@ -50,6 +50,11 @@ export function write(path, bytes) {
   return plain(done());
 }
 
+/** Give a file another name in its folder, in the place of one that has it. */
+export function move(path, to) {
+  return plain(named(path, false).then((handle) => handle.move(to.slice(to.lastIndexOf("/") + 1))));
+}
+
 /** Remove a file, or a folder with all that is in it; nothing where it is not there. */
 export function remove(path) {
   const at = path.lastIndexOf("/");

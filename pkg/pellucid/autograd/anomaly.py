@@ -13,14 +13,14 @@ from ..tensors.tensor import Tensor
 from .engine import anomalies
 from .nodes import Node, sites
 
-_PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = str(Path(__file__).parents[1]), "<string>"  # where code of the package begins
 _state = {"on": False, "nan": True}
 
 
 def _site() -> str:
     """The line of the program that calls into the package now."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<string>")):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     if frame is None:
         return "a line inside the package"

@@ -28,7 +28,8 @@ def now(steps: Generator[Any, Any, Result], take: Callable[[Any], Any] = call) -
     """Run all steps; what the generator returns.
 
     Args:
-        steps: yields a step and is sent its result, or has its error thrown: a missing file may be expected.
+        steps: yields a step and is sent its result, or has its error thrown: a missing file may be expected,
+            and an interrupt leaves something to clear away.
         take: makes a step's result.
     """
     try:
@@ -36,14 +37,16 @@ def now(steps: Generator[Any, Any, Result], take: Callable[[Any], Any] = call) -
         while True:
             try:
                 result = take(step)
-            except Exception as error:
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # an interrupt, too: what was begun is cleared away by steps
                 step = steps.throw(error)
             else:
                 step = steps.send(result)
     except StopIteration as end:
         return end.value
     finally:
-        steps.close()  # an interrupt is no Exception: what the steps opened is closed all the same
+        steps.close()
 
 
 async def later(
@@ -55,7 +58,9 @@ async def later(
         while True:
             try:
                 result = await take(step)
-            except Exception as error:
+            except GeneratorExit:
+                raise
+            except BaseException as error:  # an interrupt, too: what was begun is cleared away by steps
                 step = steps.throw(error)
             else:
                 step = steps.send(result)

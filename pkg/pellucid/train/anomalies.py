@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd.anomaly import _site, detect_anomaly
+from ..autograd.anomaly import PACKAGE, _site, detect_anomaly
 from ..errors import GradientError, PellucidError
+from ..nn.modules.module import Module
 from ..op.call_path import call_path
 from ..op.schema import OPS
 from ..op.slow_path import call_slowly
@@ -15,59 +17,83 @@ from ..tensors.tensor import Tensor
 
 
 class NonFiniteError(GradientError):
-    """An op of the forward made NaN or infinity of finite numbers."""
+    """An op of the forward made NaN or infinity of finite numbers, or a batch has some."""
 
 
-def _bad(value: Any) -> bool:
-    """Whether a tensor, or one of several, has an element that is not finite."""
+def _kinds(value: Any) -> set[str]:
+    """What a tensor, or several, has beside finite numbers."""
     if isinstance(value, (list, tuple)):
-        return any(map(_bad, value))
+        return set().union(*map(_kinds, value))
     if not isinstance(value, Tensor) or not value.dtype.is_floating_point or value.dtype.is_quantized:
-        return False
-    return not bool(value.detach().isfinite().all())
+        return set()
+    value = value.detach()
+    return {what for what, look in (("nan", Tensor.isnan), ("infinity", Tensor.isinf)) if look(value).any()}
+
+
+def _caller() -> str:
+    """The line of the model's program that calls an op now, or the package's module in whose forward that
+    is."""
+    frame, module = sys._getframe(1), "the loss"
+    while frame is not None and frame.f_code is not diagnosis.__code__:
+        owner = frame.f_locals.get("self")
+        if module == "the loss" and frame.f_code.co_name == "forward" and isinstance(owner, Module):
+            module = f"{type(owner).__name__}.forward"
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return _site()
+        frame = frame.f_back
+    return module
 
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """Within it, an op that makes NaN or infinity of finite inputs is an error with its line.
+    """Within it, an op that makes NaN of inputs without one, or infinity of finite ones, is an error with its
+    line.
 
     Masks of attention are infinite on purpose, so infinity alone counts where the result is a single number.
+    What made the last infinity is told of where one becomes NaN.
 
     Raises:
         NonFiniteError: from the op.
     """
     plain: dict[str, Callable] = {}
     usual: list[tuple[dict[str, Any], Any, Any]] = []
-    quiet = False
+    quiet, grew = False, ""
 
     def call(o: Any, values: tuple) -> Any:
-        nonlocal quiet
+        nonlocal quiet, grew
         if o.name not in plain:
             plain[o.name] = call_path(o, call_slowly, None)
         named = {a.name: v for a, v in zip(o.arguments, values, strict=True) if a.keyword}
         out = plain[o.name](*values[: len(values) - len(named)], **named)
-        if quiet or _site() == "a line inside the package":
+        if quiet:
             return out
         quiet = True
         try:
             results = out if isinstance(out, (list, tuple)) else (out,)
             for t in results:
-                if not isinstance(t, Tensor) or not t.dtype.is_floating_point or t.dtype.is_quantized:
-                    continue
-                flat = t.detach()
-                is_bad = _bad(flat) if t.numel() == 1 else bool(flat.isnan().any())
-                if is_bad and not any(map(_bad, values)):
-                    what = "nan" if bool(flat.isnan().any()) else "infinity"
+                made = _kinds(t)
+                new = made - _kinds(values) if made else made
+                if "nan" in new:
+                    given = "infinite" if "infinity" in _kinds(values) else "finite"
+                    before = grew if given == "infinite" else ""
                     raise NonFiniteError(
-                        f"'{o.public}' made {what} of finite inputs. It was called in {_site()}"
+                        f"'{o.public}' made nan of {given} inputs. It was called in {_caller()}{before}"
                     )
+                if new and "nan" not in made:
+                    if t.numel() == 1:
+                        raise NonFiniteError(
+                            f"'{o.public}' made infinity of finite inputs. It was called in {_caller()}{grew}"
+                        )
+                    grew = f"; '{o.public}' made infinity of finite inputs before, called in {_caller()}"
         finally:
             quiet = False
         return out
 
-    for o in OPS.values():
-        scope = o.call.__globals__
-        if scope.get("plans") is o.plans and "slow" in scope:
+    # Operators of Python have scopes of their own, with the same plans.
+    tables = {id(o.plans) for o in OPS.values()}
+    for function in {*[o.call for o in OPS.values()], *filter(callable, vars(Tensor).values())}:
+        scope = getattr(function, "__globals__", {})
+        if "slow" in scope and id(scope.get("plans")) in tables:
             usual.append((scope, scope["plans"], scope["slow"]))
             scope["plans"], scope["slow"] = {}, call
     try:
@@ -77,15 +103,21 @@ def watched() -> Iterator[None]:
             scope["plans"], scope["slow"] = plans, slow
 
 
-def diagnosis(loss_of: Callable[[], Tensor]) -> str:
+def diagnosis(loss_of: Callable[[], Tensor], batches: Sequence[Any]) -> str:
     """What went wrong in a step, by taking it again without its update.
 
     Args:
         loss_of: computes the loss of the step's batches.
+        batches: these.
 
     Returns:
-        A sentence with op and line, or that it did not happen again.
+        A sentence with the place in a batch, with op and line, or that it did not happen again.
     """
+    for batch in batches:
+        parts = batch.items() if isinstance(batch, Mapping) else enumerate(batch)
+        for name, value in parts:
+            if found := _kinds(value):
+                return f"Its batch has {' and '.join(sorted(found))} in {name!r}"
     try:
         with watched():
             loss_of()

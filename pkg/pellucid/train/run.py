@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Generator
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, RangeError, SourceError
+from ..errors import ArgumentError, DeviceError, RangeError, SourceError
 from ..ops.random.generator import default_generator
 from ..ops.shape.joining import stack
 from ..optim.lr_scheduler import ReduceLROnPlateau
@@ -53,7 +54,8 @@ class TrainingRun:
         self.step = TrainingStep(trainer.model, trainer.optimizer, self.args, trainer.loss_of, trainer.items)
         self.is_paused = False
         self._standing: dict[str, Any] | None = None  # random numbers, while it does not run
-        self._reports: deque[tuple[int, list, Any, dict]] = deque()
+        self._reports: deque[tuple[int, list, Tensor, Any, dict]] = deque()
+        self._due: deque[str] = deque()  # events that callbacks have still to hear of
         self._log: dict[str, float] = {}
 
     def _plan(self) -> None:
@@ -94,13 +96,19 @@ class TrainingRun:
         self.trainer.callback_handler.tell("on_train_begin")
         try:
             with StepInterrupts().listening() as interrupts, layers:
+                yield from self._settle()
                 while s.global_step < s.max_steps and not self.trainer.control.should_training_stop:
                     yield from self._epoch(interrupts)
                     if self.is_paused:
                         break
                 yield from self._drain()
-        except BaseException:
+        except BaseException as error:
             self._standing = complete.random_state()
+            if isinstance(error, DeviceError) and ": lost: " in str(error):
+                raise DeviceError(
+                    f"{error} Then make the model and the trainer anew: train(resume_from_checkpoint=True) "
+                    "goes on from the last checkpoint."
+                ) from None
             raise
         if self.is_paused:
             self._standing = complete.random_state()
@@ -154,11 +162,12 @@ class TrainingRun:
             elif not has_any:
                 raise ArgumentError(f"train: epoch {epoch} of the dataset has no examples.")
             is_over = True
+        is_told = s.batches == 0 and s.epoch == epoch + 1.0  # by the step that ended it
         if is_over:
             s.batches, s.epoch = 0, epoch + 1.0
-        if is_over or t.control.should_training_stop:
-            t.callback_handler.tell("on_epoch_end")
-            yield from self._flow()
+        if (is_over or t.control.should_training_stop) and not is_told:
+            self._due.append("on_epoch_end")
+            yield from self._settle()
         interrupts.check()
 
     def _steps_of(self, group: list[Any], epoch: int, is_last: bool, interrupts: StepInterrupts) -> Steps:
@@ -181,7 +190,7 @@ class TrainingRun:
         group = [placed(batch, t.device) for batch in group]
         before = {"state": default_generator.get_state(), "rate": t.lr_scheduler.get_last_lr()[0]}
         with interrupts:
-            report = self.step(group).tolist_later()
+            made = self.step(group)
             if not (self.step.was_skipped or isinstance(t.lr_scheduler, ReduceLROnPlateau)):
                 t.lr_scheduler.step()
             s.global_step += 1
@@ -191,17 +200,29 @@ class TrainingRun:
             s.epoch = epoch + min(share, 1.0)
             if is_last:
                 s.batches, s.epoch = 0, epoch + 1.0
-            self._reports.append((s.global_step, group, report, before))
-        if len(self._reports) > _AHEAD:
-            yield from self._arrive()
-        t.callback_handler.tell("on_step_end")
-        yield from self._flow()
+            self._reports.append((s.global_step, group, made, made.tolist_later(), before))
+            self._due.extend(["on_step_end", "on_epoch_end"] if is_last else ["on_step_end"])
+        yield from self._settle()
         yield from self._show()
+
+    def _settle(self) -> Steps:
+        """What is due after a step: old reports, callbacks, and what these ask for. An interrupt leaves it to
+        `resume`."""
+        while len(self._reports) > _AHEAD:
+            yield from self._arrive()
+        yield from self._flow()
+        while self._due:
+            self.trainer.callback_handler.tell(self._due.popleft())
+            yield from self._flow()
 
     def _arrive(self) -> Steps:
         """Wait for the oldest report that is on its way."""
-        step, group, report, before = self._reports.popleft()
-        loss, norm = yield (report, "result", (), {})
+        step, group, made, report, before = self._reports.popleft()
+        try:
+            loss, norm = yield (report, "result", (), {})
+        except (KeyboardInterrupt, CancelledError):  # a read gives its values once
+            self._reports.appendleft((step, group, made, made.tolist_later(), before))
+            raise
         if not (isfinite(loss) and (isfinite(norm) or self.step.scaler.is_enabled())):
             self._reports.clear()
             raise NonFiniteError(self._blame(step, loss, norm, group, before))
@@ -223,11 +244,11 @@ class TrainingRun:
             parts = [self.trainer.loss_of(self.trainer.model, batch, items) for batch in group]
             return stack(parts).sum()
 
-        finished = "the parameters are finite and as before that step, but for momentum and decay"
+        finished = "that step changed the parameters by momentum and decay alone, so that they are finite"
         return (
-            f"train: {what} at step {step}. {diagnosis(again)}. What to do: a lower learning_rate, a smaller "
-            f"max_grad_norm, other data; {finished}, and train(resume_from_checkpoint=True) goes on from the "
-            "last checkpoint."
+            f"train: {what} at step {step}. {diagnosis(again, group)}. What to do: a lower learning_rate, a "
+            f"smaller max_grad_norm, other data; {finished}, and train(resume_from_checkpoint=True) goes on "
+            "from the last checkpoint."
         )
 
     # Between steps
@@ -238,18 +259,18 @@ class TrainingRun:
         if c.should_log or c.should_evaluate or c.should_save:
             yield from self._drain()
         if c.should_log:
-            c.should_log = False
             if steps := self._log.pop("steps", 0):
                 self._log["loss"] /= steps
                 entry, self._log = self._log, {}
                 self.trainer.log(entry)
+            c.should_log = False
         if c.should_evaluate:
-            c.should_evaluate = False
             metrics = yield from self.trainer.evaluation(None, "eval")
             self._note_best(metrics)
+            c.should_evaluate = False
         if c.should_save:
-            c.should_save = False
             yield from self._save()
+            c.should_save = False
 
     def _show(self) -> Steps:
         """Read the tensors that callbacks ask for, and hand them over."""

@@ -29,6 +29,7 @@ from ...utils._pytree import tree_flatten, tree_unflatten
 from ...utils.serialization import save
 
 CHECKSUMS = "checksums.json"
+_BESIDE = ".new"
 _NAME = re.compile(r"checkpoint-(\d+)")
 Steps = Generator[tuple, Any, Any]
 
@@ -97,20 +98,24 @@ def write(folder: Any, step: int, files: dict[str, bytes]) -> Steps:
         files: bytes by name.
 
     Raises:
-        SourceError: there is no room. What was written of it is removed.
+        SourceError: there is no room. What was written of it is removed; what was there stays.
     """
     name = f"checkpoint-{step}"
+    sums = {file: hashlib.sha256(data).hexdigest() for file, data in files.items()}
+    files = files | {CHECKSUMS: json.dumps(sums, indent=2).encode()}
+    had = yield (folder, "names", (name,), {})
+    try:
+        # Beside their places, so that a checkpoint of that step stays until there was room for all of this.
+        for file, data in files.items():
+            yield (folder, "write", (f"{name}/{file}{_BESIDE}", data), {})
+    except BaseException:
+        for gone in [f"{name}/{file}{_BESIDE}" for file in files] if CHECKSUMS in had else [name]:
+            yield (folder, "remove", (gone,), {})
+        raise
     # What was there does not count from here on.
     yield (folder, "remove", (f"{name}/{CHECKSUMS}",), {})
-    try:
-        for file, data in files.items():
-            yield (folder, "write", (f"{name}/{file}", data), {})
-        sums = {file: hashlib.sha256(data).hexdigest() for file, data in files.items()}
-        text = json.dumps(sums, indent=2).encode()
-        yield (folder, "write", (f"{name}/{CHECKSUMS}", text), {})
-    except BaseException:
-        yield (folder, "remove", (name,), {})
-        raise
+    for file in files:
+        yield (folder, "move", (f"{name}/{file}{_BESIDE}", f"{name}/{file}"), {})
     return name
 
 

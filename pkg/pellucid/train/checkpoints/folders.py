@@ -62,6 +62,17 @@ class LocalFolder:
             beside.unlink(missing_ok=True)
             raise SourceError(f"{place}: cannot be written: {error.strerror or error}.") from None
 
+    def move(self, name: str, to: str) -> None:
+        """Give a file another name, in the place of one that has it.
+
+        Raises:
+            SourceError: it is not there, or it is not allowed.
+        """
+        try:
+            (self.path / name).replace(self.path / to)
+        except OSError as error:
+            raise SourceError(f"{self.path / to}: cannot be written: {error.strerror or error}.") from None
+
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it."""
         place = self.path / name
@@ -81,6 +92,10 @@ class LocalFolder:
     async def write_async(self, name: str, data: bytes) -> None:
         """The awaitable twin of `write`."""
         self.write(name, data)
+
+    async def move_async(self, name: str, to: str) -> None:
+        """The awaitable twin of `move`."""
+        self.move(name, to)
 
     async def remove_async(self, name: str) -> None:
         """The awaitable twin of `remove`."""

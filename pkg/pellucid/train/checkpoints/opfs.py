@@ -56,6 +56,14 @@ class OpfsFolder:
         """
         await self._do("write", name, to_js(data))
 
+    async def move_async(self, name: str, to: str) -> None:
+        """Give a file another name, in the place of one that has it.
+
+        Raises:
+            SourceError: it is not there.
+        """
+        await self._do("move", name, f"{self.path}/{to}")
+
     async def remove_async(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it."""
         await self._do("remove", name)
@@ -75,6 +83,10 @@ class OpfsFolder:
     def write(self, name: str, data: bytes) -> None:
         """The blocking twin of `write_async`."""
         wait(self.write_async(name, data), str(self))
+
+    def move(self, name: str, to: str) -> None:
+        """The blocking twin of `move_async`."""
+        wait(self.move_async(name, to), str(self))
 
     def remove(self, name: str) -> None:
         """The blocking twin of `remove_async`."""
