@@ -345,7 +345,10 @@ document.addEventListener("drop", (event) => {
   const [file] = event.dataTransfer.files;
   if (!file) return;
   event.preventDefault();
-  if (["empty", "ready"].includes(document.body.dataset.state)) load(file, file.name);
+  if (!["empty", "ready"].includes(document.body.dataset.state)) return;
+  element("notes").replaceChildren();
+  if (event.dataTransfer.items[0].webkitGetAsEntry()?.isDirectory) note({ title: "A folder cannot be read here", text: "Drop one GGUF file, or give the address of the folder on a site or a hub." });
+  else load(file, file.name);
 });
 element("prompt-form").addEventListener("submit", (event) => {
   event.preventDefault();

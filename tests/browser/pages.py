@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 WAIT = 200_000  # milliseconds
 BLOCK = 50.0  # milliseconds that a page's thread may be busy with one task
@@ -18,6 +19,19 @@ def ready(page: Page) -> None:
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
     ready(page)
+
+
+def drop(page: Page, place: Locator, *files: Path) -> None:
+    """Drag files of this computer onto a place of the page, as the browser itself tells of it."""
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    assert box is not None
+    data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+    control = page.context.new_cdp_session(page)
+    for step in ("dragEnter", "dragOver", "drop"):
+        at = {"x": box["x"] + min(9, box["width"] / 2), "y": box["y"] + min(9, box["height"] / 2)}
+        control.send("Input.dispatchDragEvent", {"type": step, **at, "data": data})
+    control.detach()
 
 
 @contextmanager

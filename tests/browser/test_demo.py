@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from browser.pages import BLOCK, no_block
+from browser.pages import BLOCK, drop, no_block
 
 from paths import ROOT, SITE, WEIGHTS
 from static_server import Fault, Response, StaticServer
@@ -319,18 +319,6 @@ def test_another_model_that_cannot_be_had_leaves_the_one_that_is_there(session):
     expect(session.status).to_contain_text(f"{MODEL.split('/')[-1]} is still here", timeout=LOAD)
     session.press("Keep this model")
     session.wait("ready")
-    drop = """bytes => {
-        const dataTransfer = new DataTransfer();
-        dataTransfer.items.add(new File([bytes], "notes.txt"));
-        const over = new DragEvent("dragover", { dataTransfer, bubbles: true, cancelable: true });
-        const taken = !document.body.dispatchEvent(over);
-        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
-        return taken;
-    }"""
-    assert session.page.evaluate(drop, "notes")
-    expect(session.notes.locator(".said")).to_contain_text("begins with b'notes'")
-    session.press("Keep this model")
-    session.wait("ready")
 
 
 def test_a_byte_of_a_longer_character_is_shown_as_that_byte(session):
@@ -409,7 +397,8 @@ def test_a_model_that_is_let_go_leaves_no_buffer_behind(session):
     session.with_model()
     session.without_model()
     before = session.live_buffers()
-    session.with_model()
+    drop(session.page, session.page.locator("#model-title"), WEIGHTS / MODEL.split("/")[-1])
+    session.wait("ready", LOAD)
     assert session.live_buffers() > before + 200
     session.without_model()
     assert session.live_buffers() == before

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from browser.lens_page.page import CLEAN, load, open_tab, other_prompt, run_python, tokens, zeros
-from browser.pages import WAIT, press, ready
+from browser.pages import WAIT, drop, press, ready
 from models.tiny import ours
 from pellucid import lens
 
@@ -62,6 +62,28 @@ def test_whoever_uses_the_keyboard_keeps_a_place(page, model):
     address = (kept.locator("[title]").get_attribute("title") or "").split()[0]
     by_key(page, kept.get_by_role("button", name="Remove"))
     expect(page.locator(f'#copies [title^="{address}"]')).to_have_count(0)
+
+
+def test_what_is_dropped_on_the_page_is_read_by_it_and_never_opened_instead(page, tmp_path, arrays):
+    page.evaluate("window.here = true")
+    before, file, folder = tokens(page), tmp_path / "notes.txt", tmp_path / "model"
+    file.write_text("notes")
+    folder.mkdir()
+    drop(page, page.locator("#prompt-title"), file)
+    expect(page.locator("#notes .said")).to_contain_text("begins with b'notes'", timeout=WAIT)
+    page.get_by_role("button", name="Keep this model").click()
+    drop(page, page.locator("#prompt-title"), folder)
+    expect(page.locator("#notes strong")).to_have_text("A folder cannot be read here")
+    # Each field for a file has a place of its own.
+    np.savez(tmp_path / "sae.npz", **arrays)
+    open_tab(page, "Features")
+    drop(page, page.locator("#features-panel"), tmp_path / "sae.npz")
+    expect(page.get_by_label("Its file")).to_have_value("sae.npz")
+    page.locator("#features-panel").get_by_label("of layer").fill("1")
+    press(page, "Find features")
+    assert page.locator("#features-view tbody button").count() > 0
+    assert page.evaluate("window.here")
+    assert tokens(page) == before
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (320, 600)])
