@@ -147,6 +147,7 @@ function scale(kind, values) {
   const there = values.filter((value) => value !== null && Number.isFinite(value));
   if (kind === "dtype") return { share: (bits) => Math.log2(2 * bits) / Math.log2(2 * MOST_BITS), least: "1 bit", most: `${MOST_BITS} bits` };
   if (kind === "budget") {
+    if (!there.length) return { share: () => 0, least: "–", most: "–" };
     const least = Math.min(...there, 0.999); // a cosine; most layers agree with their targets closely
     return { share: (value) => (value - least) / (1 - least), least: short(least), most: "1" };
   }

@@ -114,9 +114,10 @@ class Laboratory:
     async def look(self) -> dict[str, Any]:
         """Loss, accuracy and bytes; mean sizes of what each cell gives and of its gradient; link budgets."""
         with self.watched() as seen:
-            logits = self.run(self.x)
+            # Cells have gradients even where no weight lies before them.
+            logits = self.run(self.x.detach().requires_grad_())
         loss = cross_entropy(logits, self.y)
-        slopes = torch.autograd.grad(loss, list(seen.values()), allow_unused=True)
+        slopes = torch.autograd.grad(loss, list(seen.values()), allow_unused=True) if seen else ()
         numbers = [loss, (logits.argmax(-1) == self.y).float().mean()]
         numbers += [value.abs().mean() for value in seen.values()]
         numbers += [torch.zeros(()) if slope is None else slope.abs().mean() for slope in slopes]
@@ -133,7 +134,7 @@ class Laboratory:
         at = Position(*place)
         layer = self.network.layer(at)
         with self.watched() as seen:
-            loss = cross_entropy(self.run(self.x), self.y)
+            loss = cross_entropy(self.run(self.x.detach().requires_grad_()), self.y)
         tensors = []
         if at in seen:
             (slope,) = torch.autograd.grad(loss, [seen[at]], allow_unused=True)

@@ -45,6 +45,7 @@ async function render({ model, el, signal }) {
   let shape = ""; // of what is drawn: with another one everything is made anew
   let at = -1; // the cell that is looked at
   let frame = 0;
+  let turned = false; // whether this is another view than the first
 
   const paint = () => (frame ||= requestAnimationFrame(() => {
     frame = 0;
@@ -54,6 +55,7 @@ async function render({ model, el, signal }) {
     renderer.render(scene, camera);
   }));
   controls.addEventListener("change", paint);
+  controls.addEventListener("start", () => (turned = true));
 
   const where = ([z, y, x, l], [, , , layers]) => {
     const inside = layers > 1 ? ((l + 0.5) / layers - 0.5) * BOX.width : 0;
@@ -66,8 +68,10 @@ async function render({ model, el, signal }) {
     if (!width || !height) return;
     renderer.setPixelRatio(Math.min(devicePixelRatio || 1, 2));
     renderer.setSize(width, height, false);
+    const isOther = camera.aspect !== width / height;
     camera.aspect = width / height;
     camera.updateProjectionMatrix();
+    if (isOther && !turned && boxes.length) fit(); // a screen that was turned still shows all of it
     paint();
   };
 
@@ -90,6 +94,7 @@ async function render({ model, el, signal }) {
       }
     }
     far *= 1.08;
+    turned = false;
     controls.target.copy(centre);
     camera.position.copy(centre).add(new three.Vector3(...LOOK).normalize().multiplyScalar(far));
     controls.minDistance = far / 6;

@@ -277,6 +277,8 @@ def test_errors_are_told_and_the_network_stays(page):
     good = spec.input_value()
     for text, title in (
         ('{"layers": [{"type": "sponge"}]}', "This is no network"),
+        (good[:-5], "This is no network"),
+        ('{"layers": [{"type": "dense", "d_model": 16777216}]}', "This is no network"),
         (good.replace('"input_height":2', '"input_height":5'), "The cells do not fit each other"),
     ):
         spec.fill(text)
@@ -284,6 +286,14 @@ def test_errors_are_told_and_the_network_stays(page):
         expect(page.locator("#notes strong")).to_have_text(title)
         expect(page.locator("#status")).to_have_text("That did not work.")
         assert page.locator("#loss").inner_text() == before
+    # A network may have no cell, or none with weights: there is nothing to learn then, which is said.
+    for text, count in (("{}", "0"), ('{"layers": [{"type": "softmax"}]}', "1")):
+        spec.fill(text)
+        press(page, "Build")
+        assert page.locator("#cells button").count() == int(count)
+        tab(page, "Train")
+        page.get_by_role("button", name="Train", exact=True).click()
+        expect(page.locator("#notes .said")).to_contain_text("no parameters to optimize")
     page.get_by_role("combobox", name="Cells").select_option("the same with remote links")
     press(page, "Build")
     tab(page, "Targets")
@@ -302,8 +312,19 @@ def test_axe_finds_nothing_serious(page, scheme):
     assert [(v["id"], [n["target"] for n in v["nodes"]]) for v in bad] == []
 
 
-def test_a_narrow_screen_scrolls_one_way(page):
+def test_a_narrow_screen_scrolls_one_way_and_shows_all_cells(page):
+    canvas = page.locator("#volume-view canvas")
+    press(page, "First view")
     page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("document.querySelector('#volume-view canvas').clientWidth < 390")
+
+    def spots():
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        return canvas.evaluate("(canvas) => [[0, 0, 0, 0], [1, 0, 1, 0]].flatMap(canvas.placeOf)")
+
+    turned = spots()
+    press(page, "First view")
+    assert turned == pytest.approx(spots(), abs=1)
     page.locator("#cells button").nth(1).click()
     ready(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390

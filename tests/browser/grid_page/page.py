@@ -88,11 +88,20 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def refused() -> bool:
-    try:
-        network_from_json({"layers": [{"type": "sponge"}]})
-    except torch.errors.PellucidError:
-        return True
-    return False
+    """Whether specifications, genomes and checkpoints that are broken get an error of the library."""
+    for read, given in (
+        (network_from_json, {"layers": [{"type": "sponge"}]}),
+        (network_from_json, '{"layers": ['),
+        (grid.Genome.from_json, '{"inputs": 0}'),
+        (grid.load_universal, b'\x08\0\0\0\0\0\0\0{"a": 1}'),
+        (grid.load_tensors, b"\xff" * 9),
+    ):
+        try:
+            read(given)
+        except torch.errors.PellucidError:
+            continue
+        return False
+    return True
 
 
 NETWORK = {
