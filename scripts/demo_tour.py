@@ -21,7 +21,7 @@ SCREENS: dict[str, ViewportSize] = {
     "phone": {"width": 390, "height": 844},
 }
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-WAIT = 300_000  # milliseconds; a software adapter is slow
+WAIT = 300_000  # milliseconds in which the page must show something new; a software adapter is slow
 # What is pressed in each tab before it is looked at.
 TABS = {
     "tree": "Step a layer",
@@ -34,6 +34,8 @@ TABS = {
     "comparison": "Compare",
     "map": None,
 }
+# What tells that the page goes on.
+SHOWN = """["status", "progress-text", "text"].map((id) => document.getElementById(id).textContent).join()"""
 # Tasks of the page's thread that a person notices.
 WATCH = """
 window.blocks = [];
@@ -50,7 +52,10 @@ class Tour:
         self.blocks: dict[str, list[float]] = {}
 
     def ready(self) -> None:
-        self.page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
+        """Wait as long as the page goes on."""
+        while self.page.evaluate("document.body.dataset.state") != "ready":
+            changed = f"(shown) => document.body.dataset.state === 'ready' || {SHOWN} !== shown"
+            self.page.wait_for_function(changed, arg=self.page.evaluate(SHOWN), timeout=WAIT)
 
     @contextmanager
     def watched(self, name: str) -> Iterator[None]:

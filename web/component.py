@@ -281,8 +281,9 @@ async def show(source: str, prompt: str, count: int, view: str, plan: str) -> di
         return {**made, "layers": layers, "heads": heads, "probs": probs.astype(np.float32).reshape(-1)}
     if view == "ranks":
         best = (await session.candidates_async(3))[:3]
-        curves = [lens.layer_curves(model, ids, [token]) for token, _ in best]
-        values = [await curve.rank[:, -1].float().numpy_async() for curve in curves]
+        seen = lens.run(model, ids, lens.Plan(capture=["resid_post"]))
+        curves = [lens.layer_curves(model, seen, [token], positions=-1) for token, _ in best]
+        values = [await curve.rank[:, 0].float().numpy_async() for curve in curves]
         series = [
             {"name": tokenizer.decode([token]), "values": v}
             for (token, _), v in zip(best, values, strict=True)

@@ -129,12 +129,15 @@ const receive = {
   },
   part(part) {
     explore.part(part);
+    const { of, rows, points } = part.data;
+    if (!stopping) show("generating", `Looking: ${(rows ?? points).length} of ${of} layers…`);
   },
 };
 
 const explore = new Explore({
   run: (code, inputs) => python.run(code, inputs),
   busy(text) {
+    stopping = false;
     element("notes").replaceChildren();
     show("generating", text);
   },

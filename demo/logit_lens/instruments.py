@@ -2,11 +2,12 @@
 
 Each takes a model and `helpers.Words` of its tokenizer, awaits its values, and returns plain data; a view of
 `web/views` draws it. Arrays are float32 of numpy, flat, which come to the page as typed arrays. Their sources
-are what the page shows as the Python behind a picture, so they name nothing but their arguments, numpy,
-pellucid and `helpers`.
+are what the page shows as the Python behind a picture, so they name nothing but their arguments, `asyncio`,
+`time`, numpy, pellucid and `helpers`.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -59,11 +60,13 @@ async def patching(
     columns = names(second) if by == "position" else [str(k) for k in heads]
     rows: list[np.ndarray] = []
     found = {}
-    for start in range(0, len(points), 4):
-        some = points[start : start + 4]
+    together = 1  # layers: as many as take half a second, so that a slow device shows something
+    while len(rows) < len(points):
+        began, start = time.monotonic(), len(rows)
+        some = points[start : start + together]
         part = lens.activation_patching(model, first, second, metric, point=some, by=by)
-        rows.append((await part.numpy_async() - low) / (high - low))
-        done = np.concatenate(rows)
+        rows.extend((await part.numpy_async() - low) / (high - low))
+        done = np.array(rows)
         found = {
             "name": f"{point}: share of the answer {names.name(answers[0])!r} that comes back",
             "rows": numbered(points[: len(done)]),
@@ -72,10 +75,13 @@ async def patching(
             "from": 1.0,
             "to": 1.0,
             "answers": names(answers),
+            "of": len(points),
         }
         await asyncio.sleep(0)
         if not tell(found):
             break
+        if time.monotonic() - began < 0.5:
+            together *= 2
     return found
 
 
@@ -100,23 +106,42 @@ async def attribution(model: Any, names: Any, ids: list[int], token: int, by: st
     }
 
 
-async def ranks(model: Any, names: Any, ids: list[int], tokens: list[int], measure: str) -> dict[str, Any]:
-    """How tokens' ranks or probabilities, the entropy or the distance to the end go through the layers."""
-    series, points = [], []
-    for token in tokens if measure in ("rank", "probability") else tokens[:1]:
-        curves = lens.layer_curves(model, ids, [token])
-        values = await getattr(curves, measure)[:, -1].float().numpy_async()
-        name = names.name(token) if measure in ("rank", "probability") else measure
-        series.append({"name": name, "values": flat(values)})
-        points = curves.points
+async def ranks(
+    model: Any,
+    names: Any,
+    ids: list[int],
+    tokens: list[int],
+    measure: str,
+    tell: Callable[[dict[str, Any]], bool],
+) -> dict[str, Any]:
+    """How tokens' ranks or probabilities, the entropy or the distance to the end go through the layers.
+
+    ``tell`` gets what is there after each layer, and says whether to go on.
+    """
+    points = [a for a in lens.points(model) if a.split(".")[0] == "resid_post"]
+    seen = lens.run(model, ids, lens.Plan(capture=points))
+    is_of_tokens = measure in ("rank", "probability")
+    followed = tokens if is_of_tokens else tokens[:1]
     titles = {"rank": "rank, from 1", "kl": "distance to the end (nats)", "entropy": "entropy (nats)"}
-    return {
-        "points": numbered(points),
-        "series": series,
-        "measure": titles.get(measure, measure),
-        "log": measure == "rank",
-        "down": measure == "rank",
-    }
+    rows: list[list[float]] = []
+    found = {}
+    for point in points:
+        curves = [lens.layer_curves(model, seen, [k], points=point, positions=-1) for k in followed]
+        rows.append([float(await getattr(curve, measure).item_async()) for curve in curves])
+        found = {
+            "points": numbered(points[: len(rows)]),
+            "series": [
+                {"name": names.name(token) if is_of_tokens else measure, "values": flat(np.array(values))}
+                for token, values in zip(followed, zip(*rows, strict=True), strict=True)
+            ],
+            "measure": titles.get(measure, measure),
+            "log": measure == "rank",
+            "down": measure == "rank",
+            "of": len(points),
+        }
+        if not tell(found):
+            break
+    return found
 
 
 def direction(model: Any, names: Any, positive: str, negative: str, layer: int) -> Any:

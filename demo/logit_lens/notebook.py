@@ -9,6 +9,7 @@ from programs import PICTURES, Pictures
 
 SETUP = """\
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import inspect
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -41,7 +42,7 @@ PICTURES = {
     "attention": Picture(attention, view="attention"),
     "patching": Picture(patching, after=("tell",), view="heat_map"),
     "attribution": Picture(attribution),
-    "ranks": Picture(ranks),
+    "ranks": Picture(ranks, after=("tell",)),
     "features": Picture(features, ("model", "names", "coder"), view="features"),
     "branches": Picture(branches, view="branch_tree"),
     "steering": Picture(steering),
@@ -99,7 +100,8 @@ class Pictures:
             self.send("part", {"name": name, "data": part})
             return not self.page.stopped
 
-        given = {"np": np, "torch": torch, "lens": lens, "asyncio": asyncio, "Any": Any, "Callable": Callable}
+        given = {"np": np, "torch": torch, "lens": lens, "asyncio": asyncio, "time": time}
+        given |= {"Any": Any, "Callable": Callable}
         page = {"model": self.page.model, "names": self.page.words, "coder": self.coder, "tell": tell}
         other = {"other": self.other or self.page.model, "other_names": self.other_words or self.page.words}
         return vars(helpers) | given | page | other | {"__name__": "__main__"}

@@ -97,6 +97,9 @@ def test_what_is_chosen_first_is_in_sight(views: Page):
         layers: 30, heads: 2, tokens: ["a", "b"], probs: new Float32Array(30 * 2 * 4),
     })""")
     expect(views.locator("#attention h3")).to_have_text("Layer 29, head 0")
+    # All heads of 30 layers are seen at once, without scrolling in them.
+    box = views.locator("#attention .scroller").first
+    assert box.evaluate("box => box.scrollHeight <= box.clientHeight && box.clientHeight < innerHeight")
     views.evaluate("""() => draw("branch_tree", {
         nodes: Array.from({ length: 60 }, (_, k) => ({ number: k, parent: k - 1, token: `token${k}` })),
         at: 59,

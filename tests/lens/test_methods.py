@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 import pellucid
 from models.tiny import close, ours, some_ids
 from pellucid import lens
-from pellucid.errors import ArgumentError, FormatError, RangeError, ShapeError
+from pellucid.errors import ArgumentError, FormatError, RangeError, ShapeError, WeightError
 
 CLEAN, CORRUPTED = some_ids(1, 6, seed=1), some_ids(1, 6, seed=2)
 METRIC = lens.logit_difference(7, 9)
@@ -210,6 +210,15 @@ def test_head_scores_rollout_and_curves(model, theirs, device):
             close(curves.entropy[k], -(said.exp() * said).sum(-1))
             close(curves.kl[k], (end.exp() * (end - said)).sum(-1))
     assert lens.layer_curves(model, CLEAN.tolist(), 7, points="mlp_out").rank.shape == (3, 6)
+    seen = lens.run(model, CLEAN.tolist(), lens.Plan(capture=["resid_post"]))
+    for k, last in ((1, -1), (0, slice(2, None))):
+        some = lens.layer_curves(model, seen, points=f"resid_post.{k}", positions=last)
+        start = last.start if isinstance(last, slice) else last
+        for name in ("rank", "probability", "entropy", "kl"):
+            wanted = getattr(curves, name)[k, start:].float().tolist()
+            close(getattr(some, name)[0].float(), torch.tensor(wanted))
+    with pytest.raises(WeightError, match=r"mlp_out\.0"):
+        lens.layer_curves(model, seen, points="mlp_out")
 
 
 def test_causal_tracing_puts_states_back(model, theirs, device):

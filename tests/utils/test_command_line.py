@@ -1,6 +1,8 @@
 """The command ``pellucid``: inspect, convert, run, serve, lens, bench."""
 
+import gzip
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -151,6 +153,10 @@ def test_a_program_runs(tmp_path):
 def test_a_folder_is_served(tmp_path):
     (tmp_path / "a.js").write_text("0123456789")
     (tmp_path / "index.html").write_text("<p>")
+    (tmp_path / "a.wasm").write_bytes(bytes(999))
+    (tmp_path / "a.wasm.gz").write_bytes(gzip.compress(bytes(999)))
+    (tmp_path / "a.js.gz").write_bytes(gzip.compress(b"of another version"))
+    os.utime(tmp_path / "a.js.gz", (1, 1))
     config = uvicorn.Config(
         application(str(tmp_path), isolation=True), port=0, log_level="error", lifespan="off"
     )
@@ -175,6 +181,19 @@ def test_a_folder_is_served(tmp_path):
         with pytest.raises(urllib.error.HTTPError, match="304"):
             get("a.js", If_None_Match=part.headers["etag"])
         assert get().read() == b"<p>"
+        packed = get("a.wasm", Accept_Encoding="gzip")
+        assert packed.headers["content-encoding"] == "gzip"
+        assert "Accept-Encoding" in packed.headers["vary"]
+        assert packed.headers["content-type"] == "application/wasm"
+        assert gzip.decompress(packed.read()) == bytes(999)
+        for name, asked in (
+            ("a.wasm", {}),
+            ("a.wasm", {"Accept_Encoding": "gzip", "Range": "bytes=0-998"}),
+            ("a.js", {"Accept_Encoding": "gzip"}),
+        ):
+            plain = get(name, **asked)
+            assert "content-encoding" not in plain.headers
+            assert plain.read() == (tmp_path / name).read_bytes()
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get("../secret")
     finally:

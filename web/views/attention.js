@@ -5,7 +5,7 @@
  *   selected  { layer, head }
  */
 import { choose, follow } from "./model.js";
-import { between, canvasOf, colours, make, numbers, percent, visible } from "./parts.js";
+import { between, canvasOf, colours, make, numbers, percent, reach, visible } from "./parts.js";
 
 const BUDGET = 12; // milliseconds of a frame
 const MOVES = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -42,7 +42,9 @@ function render({ model, el, signal }) {
     at = at ? [Math.min(at[0], data.layers - 1), Math.min(at[1], data.heads - 1)] : [data.layers - 1, 0];
     if (cell && cell[0] >= data.tokens.length) cell = null;
     [cold, heat, text] = colours(overview.parentElement, "--cold", "--heat", "--text");
-    tile = Math.max(16, Math.min(34, Math.floor((Math.min(el.clientWidth || 600, 520) - 34) / data.heads)));
+    // All heads are seen at once, where the window is large enough for tiles that can still be told apart.
+    const room = [(Math.min(el.clientWidth || 600, 520) - 34) / data.heads, (0.8 * innerHeight - 18) / data.layers];
+    tile = Math.max(16, Math.min(34, ...room.map(Math.floor)));
     canvasOf(overview, 30 + tile * data.heads, tile * data.layers + 18);
     whole = new OffscreenCanvas(overview.width, overview.height);
     const wide = whole.getContext("2d");
@@ -125,7 +127,7 @@ function render({ model, el, signal }) {
     title.textContent = `Layer ${at[0]}, head ${at[1]}`;
     head.setAttribute("aria-label", `Who looks at whom in layer ${at[0]}, head ${at[1]}: rows look at columns. Arrow keys read the cells.`);
     if (!cell) {
-      told.textContent = "Rows look at columns. Point at a cell, or move there with the arrow keys.";
+      told.textContent = `Rows look at columns. ${reach("arrow keys")}.`;
       return;
     }
     const [query, key] = cell;

@@ -17,7 +17,7 @@
  */
 
 import { follow } from "./model.js";
-import { make, numbers, percent, short, visible } from "./parts.js";
+import { make, numbers, percent, reach, short, visible } from "./parts.js";
 
 const GAP = 1; // pixels between cells
 const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
@@ -125,10 +125,13 @@ export class LensView {
     const first = Math.round(this.#scroller.scrollLeft / each());
     const isFollowed = this.#scroller.scrollLeft === this.#followed;
     style.removeProperty("--cell");
+    style.removeProperty("--rest");
     const width = this.#scroller.clientWidth;
     if (this.#scroller.scrollWidth > width) {
       const room = width - this.#rows[0].cells[0].offsetWidth - 2 * GAP;
-      style.setProperty("--cell", `${Math.floor(room / Math.max(1, Math.floor(room / each()))) - GAP}px`);
+      const count = Math.max(1, Math.floor(room / each()));
+      style.setProperty("--cell", `${Math.floor(room / count) - GAP}px`);
+      style.setProperty("--rest", `${room % count}px`); // no sliver of one column more
     }
     this.#scroller.scrollLeft = first * each();
     if (isFollowed) this.#followed = this.#scroller.scrollLeft;
@@ -245,8 +248,7 @@ export class LensView {
   }
 
   #invite() {
-    const reach = matchMedia("(pointer: coarse)").matches ? "Tap a cell" : "Point at a cell, or move there with the keyboard,";
-    const keys = `${reach} to see the five likeliest tokens.`;
+    const keys = `${reach("keyboard,")} to see the five likeliest tokens.`;
     this.#panel.replaceChildren(make("p", { class: "quiet" }, keys));
   }
 

@@ -22,6 +22,11 @@ export function short(value) {
   return size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
 }
 
+/** How a cell is come to: by touch, or otherwise. */
+export function reach(keys) {
+  return matchMedia("(pointer: coarse)").matches ? "Tap a cell" : `Point at a cell, or move there with the ${keys}`;
+}
+
 export function make(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe
 from ..tensors.tensor import Tensor
 from .capture import capture
-from .looks import LogitLens, LookTap, Request
+from .looks import LogitLens, LookTap, Request, as_slice
 from .paths import checked
 from .seen import Seen
 
@@ -124,12 +124,6 @@ def look_at(
 def _request(model: Any, pattern: tuple[str, ...], top_k: int, positions: slice | int | None) -> Request:
     if not isinstance(top_k, int) or isinstance(top_k, bool) or top_k < 1:
         raise RangeError(f"lens: top_k must be an integer of at least 1, not {describe(top_k)}.")
-    if isinstance(positions, int):
-        positions = slice(positions, positions + 1 or None)
-    if not isinstance(positions, slice | None):
-        raise ArgumentError(
-            f"lens: positions must be an integer, a slice or None, not {describe(positions)}."
-        )
     checked(model, pattern)
-    chosen = positions or slice(None)
+    chosen = as_slice(positions)
     return Request(ref(model), pattern, top_k, chosen.start, chosen.stop, chosen.step)

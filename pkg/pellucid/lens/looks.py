@@ -8,8 +8,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from ..autograd.grad_mode import under
-from ..errors import ShapeError, WeightError
+from ..errors import ArgumentError, ShapeError, WeightError
 from ..nn.hooks import Tap
+from ..op.arguments import describe
 from ..ops.index.sort import topk
 from ..ops.norm.softmax import log_softmax
 from ..ops.shape.joining import cat, stack
@@ -84,6 +85,17 @@ class LogitLens:
             [list(zip(map(name, i), p, strict=True)) for i, p in zip(*layer, strict=True)]
             for layer in zip(ids, probabilities, strict=True)
         ]
+
+
+def as_slice(positions: slice | int | None) -> slice:
+    """Positions that are looked at; all where None."""
+    if isinstance(positions, int):
+        return slice(positions, positions + 1 or None)
+    if not isinstance(positions, slice | None):
+        raise ArgumentError(
+            f"lens: positions must be an integer, a slice or None, not {describe(positions)}."
+        )
+    return positions or slice(None)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from ...autograd.grad_mode import under
 from ...errors import ArgumentError
 from ...ops.shape.joining import cat, stack
 from ...tensors.tensor import Tensor
+from ..looks import as_slice
 from ..plan import Plan
 from ..points import pick_points
 from ..run import ids_of, logits_of, run
+from ..seen import Seen
 
 # Hidden states that go through the head at once.
 _ROWS = 64
@@ -37,7 +39,13 @@ class LayerCurves:
 
 
 def layer_curves(
-    model: Any, ids: Any, tokens: Any = None, *, points: str = "resid_post", lens: Any = None
+    model: Any,
+    source: Any,
+    tokens: Any = None,
+    *,
+    points: str = "resid_post",
+    positions: slice | int | None = None,
+    lens: Any = None,
 ) -> LayerCurves:
     """How a token's rank and probability, the entropy and the distance to the end go through the layers.
 
@@ -45,25 +53,33 @@ def layer_curves(
 
     Args:
         model: a causal language model.
-        ids: (1, time).
+        source: ids (1, time) to run, or what `run` saw of a plan that captures the points.
         tokens: the id that is followed at each position; that which the model predicts there if None.
         points: of the hidden states; of any name whose axes end in ``dim``.
+        positions: which positions; all if not given.
         lens: what says which logits a hidden state has, such as a `TunedLens`; the logit lens if None.
 
     Returns:
         A `LayerCurves`.
 
+    Raises:
+        ArgumentError: the model has no such points.
+        WeightError: what was seen lacks one of them.
+
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens"; Belrose et al. 2023, "Eliciting latent
         predictions from transformers with the tuned lens", figure 5
     """
-    ids = ids_of(model, ids)
     found = pick_points(model, points)
     if not found:
         raise ArgumentError(f"layer_curves: {type(model).__name__} has no points {points!r}.")
-    seen = run(model, ids, Plan(capture=list(found)))
-    end = logits_of(seen.output)[0].float().log_softmax(-1)
+    if isinstance(source, Seen):
+        seen = source
+    else:
+        seen = run(model, ids_of(model, source), Plan(capture=list(found)))
+    chosen = as_slice(positions)
+    end = logits_of(seen.output)[0, chosen].float().log_softmax(-1)
     wanted = end.argmax(-1) if tokens is None else ids_of(model, tokens).reshape(-1).expand(end.shape[0])
-    rows = [_curves(model, seen[a][0], a, end, wanted.unsqueeze(1), lens) for a in found]
+    rows = [_curves(model, seen[a][0, chosen], a, end, wanted.unsqueeze(1), lens) for a in found]
     return LayerCurves(list(found), *(stack(list(column)) for column in zip(*rows, strict=True)))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 
 import click
 
@@ -17,7 +19,7 @@ from . import as_json
 @click.option("--isolation", is_flag=True, help="Send COOP and COEP, so that pages have SharedArrayBuffer.")
 @as_json
 def serve(folder: str, host: str, port: int, cors: bool, isolation: bool, as_json: bool) -> None:
-    """Serve FOLDER: byte ranges, entity tags, right types.
+    """Serve FOLDER: byte ranges, entity tags, right types, files that lie packed beside (NAME.gz).
 
     With --json the first line says the address.
     """
@@ -45,10 +47,26 @@ def application(folder: str, cors: bool = True, isolation: bool = False):
     from mimetypes import add_type
 
     from starlette.applications import Starlette
+    from starlette.datastructures import Headers
     from starlette.middleware import Middleware
     from starlette.middleware.cors import CORSMiddleware
     from starlette.routing import Mount
     from starlette.staticfiles import StaticFiles
+
+    class Files(StaticFiles):
+        """Whole files are sent packed, where they lie so beside and the browser takes it; ranges never."""
+
+        def file_response(self, full_path, stat_result, scope, status_code=200):
+            packed = _packed_beside(full_path, stat_result)
+            asked = Headers(scope=scope)
+            if packed is None or "range" in asked or "gzip" not in asked.get("accept-encoding", ""):
+                response = super().file_response(full_path, stat_result, scope, status_code)
+            else:
+                response = super().file_response(f"{full_path}.gz", packed, scope, status_code)
+                response.headers["Content-Encoding"] = "gzip"
+            if packed is not None:
+                response.headers.add_vary_header("Accept-Encoding")
+            return response
 
     for kind, ending in (
         ("text/javascript", ".mjs"),
@@ -68,7 +86,17 @@ def application(folder: str, cors: bool = True, isolation: bool = False):
                 CORSMiddleware, allow_origins=["*"], allow_headers=["Range", "If-Range"], expose_headers=told
             )
         )
-    return Starlette(routes=[Mount("/", StaticFiles(directory=folder, html=True))], middleware=middleware)
+    return Starlette(routes=[Mount("/", Files(directory=folder, html=True))], middleware=middleware)
+
+
+def _packed_beside(path, facts: os.stat_result) -> os.stat_result | None:
+    """What the file ``PATH.gz`` is, unless it is older than the file: then it is of something else."""
+    try:
+        packed = os.lstat(f"{path}.gz")
+    except OSError:  # there is none
+        return None
+    fits = stat.S_ISREG(packed.st_mode) and packed.st_mtime_ns >= facts.st_mtime_ns
+    return packed if fits else None
 
 
 class _Headers:
