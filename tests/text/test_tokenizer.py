@@ -3,6 +3,8 @@
 import json
 import pickle
 import unicodedata
+from pathlib import Path
+from typing import Any
 
 import pytest
 import transformers
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 import pellucid
 from pellucid.errors import ArgumentError, FormatError, SourceError
 from pellucid.text import AutoTokenizer, BatchEncoding
-from text.vocabularies import STRINGS, folder
+from text.vocabularies import STRINGS, document, folder
 
 TEXTS = ["Hi", "The capital of France is Paris.", "", "日本"]
 
@@ -242,6 +244,49 @@ def test_configuration_beside_the_vocabulary_adds_tokens_roles_and_templates(tmp
     assert (
         tokenizer.apply_chat_template([{"role": "user", "content": "x"}], tokenize=False) == "<|endoftext|>x"
     )
+
+
+def byte_pairs(name: str, where: Path, **changes: Any) -> Path:
+    """A folder as older ones are: the vocabulary and its merges, each in a file; the first 3000 tokens."""
+    model = json.loads(document(name))["model"]
+    vocabulary = {token: place for token, place in model["vocab"].items() if place < 3000}
+    merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"][: 3000 - 256]]
+    config = json.loads((folder(name) / "tokenizer_config.json").read_text()) | changes
+    if added := config.get("added_tokens_decoder"):
+        config["added_tokens_decoder"] = {str(3000 + k): token for k, token in enumerate(added.values())}
+    else:
+        vocabulary["<|endoftext|>"] = 3000
+    (where / "vocab.json").write_text(json.dumps(vocabulary))
+    (where / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
+    (where / "tokenizer_config.json").write_text(json.dumps(config))
+    return where
+
+
+@pytest.mark.parametrize("name", ["gpt2", "qwen2_5"])
+def test_ids_of_byte_pairs_equal_transformers(name, tmp_path):
+    """M-17: vocab.json and merges.txt."""
+    byte_pairs(name, tmp_path)
+    ours = AutoTokenizer.from_pretrained(str(tmp_path))
+    theirs = transformers.AutoTokenizer.from_pretrained(str(tmp_path))
+    for text in STRINGS:
+        ids = ours.encode(text)
+        assert ids == theirs.encode(text), text
+        assert ours.decode(ids) == theirs.decode(ids)
+    assert (len(ours), ours.vocab_size) == (len(theirs), theirs.vocab_size)
+    assert (ours.eos_token, ours.pad_token) == (theirs.eos_token, theirs.pad_token)
+
+
+def test_byte_pairs_that_are_none(tmp_path):
+    byte_pairs("gpt2", tmp_path, tokenizer_class="CLIPTokenizer")
+    with pytest.raises(FormatError, match=r"tokenizer_class is 'CLIPTokenizer'; .* Save the tokenizer again"):
+        AutoTokenizer.from_pretrained(str(tmp_path))
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "merges.txt").write_text("#version: 0.2\nab\n")
+    with pytest.raises(FormatError, match="not two tokens"):
+        AutoTokenizer.from_pretrained(str(tmp_path))
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 2}')
+    with pytest.raises(FormatError, match="the id of 'b' is 2, no place of its own among 2 tokens"):
+        AutoTokenizer.from_pretrained(str(tmp_path))
 
 
 def test_folder_without_a_vocabulary(tmp_path):

@@ -11,6 +11,7 @@ from pellucid.device.steps import later, now
 from pellucid.errors import FormatError, SourceError
 from pellucid.text import libraries, special
 from pellucid.text.backend import AddedToken
+from pellucid.text.byte_pairs import tokenizer_json_from_vocabulary
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
 from pellucid.text.tokenizer import Tokenizer
 from pellucid.weights import Checkpoint, MissingFile, Source, kind
@@ -40,9 +41,10 @@ class AutoTokenizer:
         """Load a tokenizer.
 
         Args:
-            source: a folder with a ``tokenizer.json`` or a GGUF file, as a path, URL or hub id
-                (``"org/name"``); the bytes of either file; a checkpoint from ``pellucid.weights.open``, whose
-                header is then not read again; or a mapping of GGUF metadata.
+            source: a folder with a ``tokenizer.json``, with ``vocab.json`` and ``merges.txt``, or a GGUF
+                file, as a path, URL or hub id (``"org/name"``); the bytes of a ``tokenizer.json`` or GGUF; a
+                checkpoint from ``pellucid.weights.open``, whose header is then not read again; or a mapping
+                of GGUF metadata.
             filename: the file to take from the folder or hub id, such as ``"model-Q4_K_M.gguf"``.
             revision: a branch, tag or commit of the hub.
             token: for models that need permission.
@@ -112,6 +114,11 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         beside = place.file
         document = yield from _read(beside("tokenizer.json"))
         if document is None:
+            vocabulary = yield from _read(beside("vocab.json"), LONGEST_DOCUMENT)
+            merges = vocabulary and (yield from _read(beside("merges.txt"), LONGEST_DOCUMENT))
+            if vocabulary is not None and merges is not None:
+                found = yield from _configuration(beside)
+                return _from_pairs(vocabulary, merges, found, config)
             return _from_checkpoint((yield weights, "open", (place,), {}), config)
         kind.refuse(f"{place.name}/tokenizer.json", document[: kind.BYTES], "a tokenizer")
     found = yield from _configuration(beside)
@@ -121,6 +128,12 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
 def _from_gguf(metadata: Mapping[str, Any], config: dict[str, Any]) -> Tokenizer:
     document = json.dumps(tokenizer_json_from_gguf(metadata), ensure_ascii=False).encode()
     return Tokenizer(libraries.backend(document), tokenizer_config_from_gguf(metadata) | config, document)
+
+
+def _from_pairs(vocabulary: bytes, merges: bytes, found: Mapping[str, Any], config: dict) -> Tokenizer:
+    made, found = tokenizer_json_from_vocabulary(vocabulary, merges, found)
+    document = json.dumps(made, ensure_ascii=False).encode()
+    return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
 
 
 def _from_checkpoint(checkpoint: Checkpoint, config: dict[str, Any]) -> Tokenizer:
