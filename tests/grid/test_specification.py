@@ -9,8 +9,16 @@ import torch
 
 import pellucid
 from ops.oracle import DEVICES
-from pellucid.errors import FormatError
-from pellucid.grid import Layer, network_from_json, network_to_json, tile_rows
+from pellucid.errors import ArgumentError, FormatError, ShapeError
+from pellucid.grid import (
+    Layer,
+    RotaryAttention,
+    network_from_json,
+    network_to_json,
+    remember,
+    tile_rows,
+    transformer_network,
+)
 from pellucid.grid.layers import LAYERS
 
 D = {"type": "dense", "d_model": 6}
@@ -184,6 +192,27 @@ def test_every_key_of_the_other_library_is_read(device):
             for name in ("type", "activation"):
                 assert wrote.pop(name, None) == (read[name].lower() if name in read else None)
             assert wrote.items() >= {k: v for k, v in read.items() if k not in ("type", "activation")}.items()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_attention_that_remembers_gives_what_the_whole_text_gives(device):
+    """P-010, P-020: keys and values of a whole network are kept from call to call, without gradients."""
+    pellucid.manual_seed(3)
+    net = transformer_network(2, 16, 4, device=device)
+    x = pellucid.randn(2, 9, 16, device=device)
+    whole = net(x).detach().numpy()
+    with remember(net, 2, 9):
+        parts = [net(x[:, a:b]) for a, b in ((0, 4), (4, 5), (5, 6), (6, 9))]
+        with pytest.raises(ShapeError, match="1 more positions do not fit behind 9"):
+            net(x[:, :1])
+    assert not any(part.requires_grad for part in parts)
+    np.testing.assert_allclose(np.concatenate([p.numpy() for p in parts], 1), whole, rtol=1e-4, atol=1e-5)
+    with remember(net, 1, 4), pytest.raises(ShapeError, match="2 texts"):
+        net(x[:, :1])
+    assert (net(x).detach().numpy() == whole).all()
+    for other in (pellucid.nn.ReLU(), RotaryAttention(8, 2, causal=False)):
+        with pytest.raises(ArgumentError, match="causal"), remember(other, 1, 1):
+            pass
 
 
 @pytest.mark.parametrize(

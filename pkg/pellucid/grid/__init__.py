@@ -1,7 +1,7 @@
 """Networks in a volume of cells: softmaxes, branches, clustering, remote links."""
 
 from ..ops.matmul.tiles import tile_rows
-from .attention import RotaryAttention
+from .attention import RotaryAttention, remember
 from .branches import Parallel
 from .clustering import KMeans, agglomerative, cosine_distance, euclidean_distance, kmeans, silhouette_score
 from .deviation import DeviationMetrics, deviation_metrics, evaluate
@@ -175,6 +175,7 @@ __all__ = [
     "performance_similarity",
     "precision",
     "random_network",
+    "remember",
     "residual_graft",
     "restore",
     "save_packed",
