@@ -229,6 +229,7 @@ REFUSED = {
     "gpt_oss": "swiglu_limit",
     "qwen2_moe": "is_sparse",
     "qwen3_next": "is_sparse",
+    "seed_oss_biased": "attention_out_bias",
     "smollm3": "turning",
 } | dict.fromkeys(
     ("opt", "opt_projected"),

@@ -167,6 +167,8 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "opt": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 32}),
     "opt_projected": ("OPTConfig", {"ffn_dim": 48, "word_embed_proj_dim": 16, "do_layer_norm_before": False}),
     "phi": ("PhiConfig", {}),
+    "seed_oss": ("SeedOssConfig", {"head_dim": 16}),
+    "seed_oss_biased": ("SeedOssConfig", {"head_dim": 8, "attention_out_bias": True, "mlp_bias": True}),
     "smollm3": ("SmolLM3Config", {"pad_token_id": 0, "no_rope_layer_interval": 2}),
     "stablelm": ("StableLmConfig", {"hidden_size": 64, "use_qkv_bias": True}),
     "stablelm_parallel": ("StableLmConfig", {"hidden_size": 64, "use_parallel_residual": True}),

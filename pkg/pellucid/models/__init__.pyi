@@ -125,6 +125,8 @@ from .roberta import RobertaForQuestionAnswering as RobertaForQuestionAnswering
 from .roberta import RobertaForSequenceClassification as RobertaForSequenceClassification
 from .roberta import RobertaForTokenClassification as RobertaForTokenClassification
 from .roberta import RobertaModel as RobertaModel
+from .seed_oss import SeedOssConfig as SeedOssConfig
+from .seed_oss import SeedOssForCausalLM as SeedOssForCausalLM
 from .sentence import SentenceTransformer as SentenceTransformer
 from .smollm3 import SmolLM3Config as SmolLM3Config
 from .smollm3 import SmolLM3ForCausalLM as SmolLM3ForCausalLM

@@ -251,9 +251,13 @@ def check_names(
         if rows[target] != wanted[target].shape[0]
     ]
     if problems:
+        advice = (
+            "The file is damaged, or gguf_names of the model's class lacks a name."
+            if checkpoint.format == "gguf"
+            else "Check that config.json belongs to these weights."
+        )
         raise WeightError(
-            f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. "
-            "Check that config.json belongs to these weights."
+            f"{checkpoint.name}: {len(problems)} mismatches: {'; '.join(problems[:20])}. {advice}"
         )
 
 

@@ -51,6 +51,17 @@ _ROWS: dict[str, Callable] = {
     "sym_numel.default": lambda self: self.numel(),
     "sym_storage_offset.default": lambda self: self.storage_offset(),
 }
+# Names that `torch.special` has besides those of `torch`: an operator of its own, ``special_<name>``.
+_SPECIAL = {
+    **{f"{name}.default": f"{name}.default" for name in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1",
+        "i0", "log1p", "logit", "logsumexp", "polygamma", "round", "sinc")},
+    "expit.default": "sigmoid.default", "gammainc.default": "igamma.default",
+    "gammaincc.default": "igammac.default", "gammaln.default": "lgamma.default",
+    "multigammaln.default": "mvlgamma.default", "psi.default": "digamma.default",
+    "softmax.default": "softmax.int", "log_softmax.default": "log_softmax.int",
+    "xlogy.default": "xlogy.Tensor", "xlogy.other_scalar": "xlogy.Scalar_Other",
+    "xlogy.self_scalar": "xlogy.Scalar_Self",
+}  # fmt: skip
 # Operators that Tensor has no in-place form of: the result is copied over the first argument.
 _IN_PLACE = (
     "celu.default elu.default gelu.default hardsigmoid.default hardswish.default hardtanh.default "
@@ -72,6 +83,16 @@ def _overload(*names: str) -> Callable[[Callable], Callable]:
 @_overload("_softmax.default")
 def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
     return softmax.softmax(self, dim, dt.float32 if half_to_float else None)
+
+
+@_overload("sigmoid_backward.default")
+def _sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return grad_output * (1 - output) * output
+
+
+@_overload("tanh_backward.default")
+def _tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return grad_output * (1 - output * output)
 
 
 @_overload("_log_softmax.default")
@@ -264,6 +285,8 @@ def _constrain(size, *, min: int | None = None, max: int | None = None) -> None:
 
 for _name, _function in _ROWS.items():
     name_overloads(_function, (_name,), "")
+for _name, _known in _SPECIAL.items():
+    OVERLOADS[f"special_{_name}"] = OVERLOADS[_known]
 for _name in _IN_PLACE.split():
     _function, _arguments = OVERLOADS[_name]
     _packet, _, _kind = _name.partition(".")
