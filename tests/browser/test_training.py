@@ -97,6 +97,18 @@ def test_a_tab_that_is_frozen_goes_on_where_it_was(ran):
     assert (found["step"], found["bits"]) == (60, whole["bits"])
 
 
+def test_mamba_learns_code_by_heart_and_nothing_leaves_the_page(ran):
+    """M-14, M-16, M-23."""
+    asked, text = [], "def f(x):\n    return x + 1\n"
+    ran.page.on("request", lambda request: asked.append((request.method, request.url)))
+    found = ran(f"written({text!r}, 40)")
+    assert found["losses"][:12] == sorted(found["losses"][:12], reverse=True), found["losses"]
+    assert found["losses"][-1] < 0.1
+    assert found["text"] == text
+    # Workers of the page ask for its own blobs.
+    assert {(how, where.removeprefix("blob:").startswith(ran.url)) for how, where in asked} <= {("GET", True)}
+
+
 def test_nan_is_named_and_ctrl_c_ends_after_a_step(ran):
     bad = ran("bad_loss('f')")
     assert "the loss is nan at step" in bad["said"]

@@ -10,6 +10,7 @@ from pyodide.ffi import to_js
 import pellucid as torch
 from pellucid import nn
 from pellucid.device.stream import stream
+from pellucid.models import MambaConfig, MambaForCausalLM
 from pellucid.train import Trainer, TrainingArguments, WeightHistograms
 from pellucid.train.plots import report
 
@@ -135,6 +136,24 @@ async def bad_loss(folder: str) -> dict:
         said = str(error)
     values = [await p.detach().numpy_async() for p in run.model.parameters()]
     return {"said": said, "finite": all(bool(np.isfinite(each).all()) for each in values)}
+
+
+async def written(text: str, steps: int) -> dict:
+    """A Mamba learns a piece of code by heart: its losses, and how it goes on from the first letters."""
+    torch.manual_seed(0)
+    letters = sorted(set(text))
+    config = MambaConfig(vocab_size=len(letters), hidden_size=32, num_hidden_layers=1, state_size=4)
+    ids = [letters.index(letter) for letter in text]
+    args = TrainingArguments(
+        max_steps=steps, learning_rate=0.02, lr_scheduler_type="constant", logging_steps=1, disable_tqdm=True
+    )
+    run = Trainer(MambaForCausalLM(config), args, train_dataset=[{"input_ids": ids, "labels": ids}] * 8)
+    with torch.webgpu.fusion(False):  # fewer kernels to compile
+        await run.train_async()
+    begin = torch.tensor([ids[:3]])
+    made = await run.model.generate_async(begin, max_new_tokens=len(ids) - 3, eos_token_id=())
+    losses = [entry["loss"] for entry in run.state.log_history if "loss" in entry]
+    return {"losses": losses, "text": "".join(letters[k] for k in (await made.numpy_async())[0])}
 
 
 async def interrupted(folder: str) -> dict:

@@ -1,10 +1,13 @@
-"""Selective scan of 65,536 positions: values, derivatives, and no buffer that grows with their square."""
+"""Selective scans around the length of a chunk, and of 65,536 positions: values, derivatives, memory."""
 
 import numpy as np
+import pytest
+import torch
 
 import pellucid
 from pellucid import webgpu
 from pellucid.nn.functional import selective_scan
+from samples.recurrence import stepwise
 
 
 def made(device):
@@ -30,3 +33,20 @@ def test_a_long_scan_is_linear_in_memory():
         wanted = wanted.detach().numpy()
         scale = max(float(np.abs(wanted).max()), 1e-6)
         np.testing.assert_allclose(mine.detach().numpy() / scale, wanted / scale, atol=2e-5)
+
+
+@pytest.mark.parametrize("time", [1, 63, 64, 65, 1000])
+def test_a_scan_is_its_recurrence(time):
+    """M-04: position after position, in PyTorch."""
+    rng = np.random.default_rng(time)
+    columns = {"u": 3, "delta": 3, "A": 3, "B": 2, "C": 2}
+    arrays = {k: rng.uniform(0.1, 1, (1, time, n)).astype(np.float32) for k, n in columns.items()}
+    arrays["A"] = -rng.uniform(0.1, 2, (3, 2)).astype(np.float32)
+    found = []
+    for lib, scan in ((pellucid, selective_scan), (torch, lambda *given: stepwise(torch, *given))):
+        given = [lib.tensor(a).requires_grad_() for a in arrays.values()]
+        out, last = scan(*given)
+        (out.square().mean() + last.sum()).backward()
+        found.append([t.detach().cpu().numpy() for t in (out, last, *[t.grad for t in given])])
+    for mine, wanted in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
