@@ -25,7 +25,7 @@ const TEXTS = {
   steering: ["steering", (data) => showPair("steered", data)],
   feature: ["features", (data) => showPair("by-feature", data)],
 };
-const WIDE = 64; // columns of a drawn value
+const WIDE = 64; // columns of a drawn value at most
 
 export class Explore {
   nodes = new Map(); // number -> { number, parent, id, token, best, column, changed }
@@ -238,7 +238,9 @@ export class Explore {
     element("paused-numbers").textContent = `shape ${shape} · mean ${short(found.mean)} · deviation ${short(found.deviation)} · from ${short(found.least)} to ${short(found.most)}`;
     element("paused-says").replaceChildren(...this.#chips(found.said));
     element("paused-said").hidden = !found.said.length;
-    const columns = Math.min(WIDE, found.values.length);
+    // As many as fit, of powers of two: states have lengths that these divide.
+    const fit = 2 ** Math.floor(Math.log2(((element("paused").clientWidth || 1000) - 70) / 14));
+    const columns = Math.max(1, Math.min(WIDE, fit, found.values.length));
     const count = Math.floor(found.values.length / columns);
     this.#models.value.set("data", {
       name: found.address,

@@ -64,6 +64,13 @@ def test_whoever_uses_the_keyboard_keeps_a_place(page, model):
     expect(page.locator(f'#copies [title^="{address}"]')).to_have_count(0)
 
 
+def test_a_prompt_from_right_to_left_begins_at_the_right(page):
+    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
+    for text, direction in (("\u0645\u0631\u062d\u0628\u0627 w5", "rtl"), (CLEAN, "ltr")):
+        prompt.fill(text)
+        assert prompt.evaluate("box => getComputedStyle(box).direction") == direction
+
+
 def test_what_is_dropped_on_the_page_is_read_by_it_and_never_opened_instead(page, tmp_path, arrays):
     page.evaluate("window.here = true")
     before, file, folder = tokens(page), tmp_path / "notes.txt", tmp_path / "model"
