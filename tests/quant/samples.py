@@ -273,7 +273,8 @@ OWN_PRODUCTS = [name for name in FORMATS if name not in (OCTETS - _ONE_OF_THEM) 
 
 def sampled(name, rows, columns, rng, device=None, odd=False):
     """A weight, its values by numpy, and the bytes of its blocks or its planes."""
-    if name in PLANES:
+    if name not in BLOCK_FORMATS:
+        assert name in PLANES, f"{name} has no samples: give it planes and values in PLANES of {__file__}"
         planes, values = PLANES[name](rows, columns, rng, odd)
         tensors = [pellucid.tensor(plane, device=device) for plane in planes]
         return weight_from_planes(tensors, name, (rows, columns)), values, planes

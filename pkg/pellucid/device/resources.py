@@ -19,7 +19,7 @@ def path(name: str) -> Path:
             return candidate
     raise FileNotFoundError(
         f"pellucid: {name} is neither inside the package {_PACKAGE} nor beside its checkout. "
-        "Reinstall pellucid."
+        "Write it, if it is new; else reinstall pellucid."
     )
 
 
