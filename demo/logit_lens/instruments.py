@@ -60,7 +60,7 @@ async def patching(
     columns = names(second) if by == "position" else [str(k) for k in heads]
     rows: list[np.ndarray] = []
     found = {}
-    together = 1  # layers: as many as take half a second, so that a slow device shows something
+    together = 1  # layers: as many as take some seconds, so that a slow device shows something
     while len(rows) < len(points):
         began, start = time.monotonic(), len(rows)
         some = points[start : start + together]
@@ -80,7 +80,7 @@ async def patching(
         await asyncio.sleep(0)
         if not tell(found):
             break
-        if time.monotonic() - began < 0.5:
+        if time.monotonic() - began < 3:
             together *= 2
     return found
 
