@@ -306,3 +306,11 @@ def test_a_public_name_is_declared_once(name, options):
     with pytest.raises(TypeError, match=r"function (add|hardtanh|reshape|add_|clip) is declared twice"):
         function(**options)(body)
     assert before == [*EXPORTS.values(), METHODS, IN_PLACE]
+
+
+def test_an_unknown_place_is_told_with_those_there_are():
+    with pytest.raises(TypeError, match=r"function body: there is no 'nn\.function'.* torch, nn"):
+
+        @function(exports="nn.function")
+        def body(input: Tensor) -> Tensor:
+            return input

@@ -190,10 +190,15 @@ def publish(
         in_place: of an op: whether Tensor has its in-place form, as ``<name>_`` or as the names given here.
 
     Raises:
-        TypeError: the name is taken.
+        TypeError: the name is taken, or there is no such place.
     """
     name = function.__name__
-    places = [EXPORTS[place] for place in ((exports,) if isinstance(exports, str) else exports or ())]
+    wanted = (exports,) if isinstance(exports, str) else exports or ()
+    if unknown := [place for place in wanted if place not in EXPORTS]:
+        raise TypeError(
+            f"function {name}: there is no {unknown[0]!r} to export it to. There are {', '.join(EXPORTS)}."
+        )
+    places = [EXPORTS[place] for place in wanted]
     if method:
         places.append(METHODS)
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
