@@ -20,7 +20,7 @@ GROUPS = "shape,in place,indexing,random,reduce,norm,training,graphs"
 
 def walk(*arguments, **variables):
     """Which adapter the page found, and the JSON of its last line."""
-    browser = [sys.executable, SCRIPTS / "browser", PROGRAM, f"--package={SAMPLES}", "--timeout=900"]
+    browser = [sys.executable, SCRIPTS / "browser", PROGRAM, f"--package={SAMPLES}", "--timeout=1800"]
     command = [*browser, "--", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
     lines = done.stdout.splitlines()
@@ -30,7 +30,7 @@ def walk(*arguments, **variables):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(960)
+@pytest.mark.timeout(1860)
 def test_every_op_agrees_and_every_kernel_is_executed():
     """P-060, P-063, P-077: the check page of all ops, in Chromium."""
     adapter, said = walk()
