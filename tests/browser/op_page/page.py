@@ -19,7 +19,6 @@ from executed import Executed
 
 import pellucid
 import weights
-from pellucid.device import resources
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.rules import on_cpu
 from pellucid.op.schema import OPS
@@ -52,16 +51,6 @@ WRONG = (
 
 # Ops whose results are of types that webgpu does not have, and those that are computed on the cpu device.
 ON_THE_CPU = {"float_power"} | {name for name, o in OPS.items() if o.kernel is on_cpu}
-
-
-def kernel_files() -> set[str]:
-    """Names below wgsl/ of what has an entry point."""
-    top = resources.path("wgsl")
-    return {
-        str(file.relative_to(top).with_suffix(""))
-        for file in top.rglob("*.wgsl")
-        if "@compute" in file.read_text(encoding="utf-8")
-    }
 
 
 def in_page(sample: Sample) -> bool:
@@ -142,9 +131,8 @@ def main() -> int:
         pellucid.profiler.peak()  # its kernels belong to no op
         declared = {name for name, o in OPS.items() if o.kernel is not None} - ON_THE_CPU
         failures += [f"the op {name} was never executed" for name in sorted(declared - executed.ops)]
-        failures += [
-            f"wgsl/{name}.wgsl was never executed" for name in sorted(kernel_files() - executed.files)
-        ]
+        unseen = sorted({*pellucid.kernels.names()} - executed.files)
+        failures += [f"wgsl/{name}.wgsl was never executed" for name in unseen]
     for text in failures:
         print(text)
     said = {"calls": count, "failures": len(failures), "ops": len(executed.ops), "files": len(executed.files)}

@@ -163,3 +163,18 @@ def test_an_error_in_the_shader_is_told_and_ends_nothing():
     with pytest.raises(KernelError, match="wrong"):
         wrong(out + 1, out, grid=1, n=3, factor=1).tolist()
     assert (on(3) + 1).tolist() == [1, 1, 1]
+
+
+def test_the_shaders_of_the_package_can_be_read():
+    found = kernels.names()
+    assert found == sorted({*found})
+    assert {"shape/triangle", "recurrence/scan_gradient", "matmul/quant/direct"} <= {*found}
+    for name in found:
+        text = kernels.source(name)
+        assert "@compute" in text, name
+        assert "fn main(" in text, name
+    for name in ("shape/triangel", "parts/half", "../setup", 3):
+        with pytest.raises(ArgumentError, match=r"^kernels\.source: there is no shader"):
+            kernels.source(name)
+    with pytest.raises(ArgumentError, match="Give 'shape/triangle'"):
+        kernels.source("shape/triangel")

@@ -1,24 +1,26 @@
-"""`pellucid.kernels`: compute shaders of one's own in WGSL, called with tensors."""
+"""`pellucid.kernels`: compute shaders of one's own in WGSL, called with tensors; and the texts of ours."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from inspect import Parameter, Signature
 from itertools import count
 from typing import Any
 
+from ...device import resources
 from ...errors import ArgumentError, DeviceError, DTypeError, GradientError, KernelError, ShapeError
 from ...op.arguments import integer_or_integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import physical
 from ...op.kernel.launch import Launch
-from ...op.kernel.source import KernelSource
+from ...op.kernel.source import KernelSource, load
 from ...tensors.tensor import Tensor
 
-__all__ = ["Kernel", "compile"]
+__all__ = ["Kernel", "compile", "names", "source"]
 
 _NUMBERS = count()
 _FIELDS = {"f32": "float", "u32": "int", "i32": "int"}
@@ -259,3 +261,45 @@ def compile(source: str, *, name: str | None = None, reference: Callable[..., No
         if what.type not in _FIELDS:
             raise KernelError(f"{where}: field {field} of Params is a {what.type}. Use u32, i32 or f32.")
     return Kernel(parsed, reference)
+
+
+def names() -> list[str]:
+    """The package's own compute shaders, by the names that traces and errors say.
+
+    Returns:
+        Names such as "shape/triangle", in alphabetical order.
+
+    Example:
+        >>> import pellucid as torch
+        >>> "shape/triangle" in torch.kernels.names()
+        True
+    """
+    top = resources.path("wgsl")
+    files = (file for file in top.rglob("*.wgsl") if "@compute" in file.read_text(encoding="utf-8"))
+    return sorted(file.relative_to(top).with_suffix("").as_posix() for file in files)
+
+
+def source(name: str) -> str:
+    """The WGSL of one of the package's own compute shaders.
+
+    It is whole: what the file uses of others is in it. An op fills in types, sizes and expressions of its own
+    before the text is compiled; `debug.trace` shows what ran.
+
+    Args:
+        name: one of `names`.
+
+    Raises:
+        ArgumentError: there is no such shader.
+
+    Source: https://www.w3.org/TR/WGSL
+
+    Example:
+        >>> import pellucid as torch
+        >>> "@compute" in torch.kernels.source("shape/triangle")
+        True
+    """
+    known = names()
+    if name not in known:
+        near = ", ".join(map(repr, get_close_matches(str(name), known))) or "one of kernels.names()"
+        raise ArgumentError(f"kernels.source: there is no shader {name!r}. Give {near}.")
+    return load(name).text
