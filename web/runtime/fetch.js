@@ -106,9 +106,9 @@ export class Remote {
       } catch (error) {
         halt.check();
         if (!passes(error)) throw error;
-        if (this.size !== null && navigator.onLine === false) {
+        if (this.size !== null && globalThis.navigator?.onLine === false) {
           // In the middle of a load: it goes on when there is a network again, however long that takes.
-          while (navigator.onLine === false) await halt.sleep(OFFLINE_MS);
+          while (globalThis.navigator?.onLine === false) await halt.sleep(OFFLINE_MS);
           continue;
         }
         failures = start - mark >= PROGRESS_BYTES ? 1 : failures + 1;
