@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import zipfile
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
@@ -28,7 +29,7 @@ from ..weights.formats.unpickler import Unpickler, names, whole
 from .compat import module_of
 
 
-class _Reader:
+class _Reader(ABC):
     """Makes tensors of what a pickle says of them, and of bytes elsewhere in the file."""
 
     def __init__(self, file: BinaryIO, name: str, map_location: Any):
@@ -38,13 +39,13 @@ class _Reader:
         self._to: Any = None if gives else map_location
         self._bases: dict[str, Tensor] = {}
 
+    @abstractmethod
     def load(self, weights_only: bool) -> Any:
         """The value that was saved."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _bytes(self, key: str) -> bytes:
         """What lies in the file of a storage."""
-        raise NotImplementedError
 
     def _checked(self, named: tuple) -> tuple[DType, str, str, int]:
         """The dtype, key, place and number of elements of a storage, as a pickle names it."""
