@@ -38,6 +38,7 @@ def main() -> None:
         "rslora": ("llama", lora("q_proj", "up_proj", use_rslora=True, rank_pattern={"q_proj": 3})),
         "one_layer": ("llama", lora("q_proj", layers_to_transform=[1])),
         "dora": ("llama", lora("q_proj", "down_proj", use_dora=True)),
+        "dora_embedding": ("llama", lora("embed_tokens", "o_proj", use_dora=True)),
         "embedding_and_head": ("llama", lora("embed_tokens", "o_proj", modules_to_save=["lm_head"])),
         "gpt2": ("gpt2", lora("c_attn", fan_in_fan_out=True, bias="lora_only")),
         "gpt2_dora": ("gpt2", lora("c_attn", fan_in_fan_out=True, use_dora=True)),

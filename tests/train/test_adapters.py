@@ -24,8 +24,8 @@ from pellucid.train.checkpoints.complete import tensors_of
 GOLDEN = Path(__file__).parents[1] / "golden" / "peft"
 IDS = json.loads((GOLDEN / "ids.json").read_text())
 CASES = {
-    "lora": "llama", "rslora": "llama", "one_layer": "llama", "dora": "llama", "embedding_and_head": "llama",
-    "gpt2": "gpt2", "gpt2_dora": "gpt2", "ia3": "llama", "prompt": "llama",
+    "lora": "llama", "rslora": "llama", "one_layer": "llama", "dora": "llama", "dora_embedding": "llama",
+    "embedding_and_head": "llama", "gpt2": "gpt2", "gpt2_dora": "gpt2", "ia3": "llama", "prompt": "llama",
 }  # fmt: skip
 
 

@@ -52,24 +52,31 @@ def _ratio(x: np.ndarray) -> np.ndarray:
         return np.sqrt(((draws - 1) / draws * within + between / draws) / within)
 
 
-def _size(x: np.ndarray) -> np.ndarray:
-    """Draws of all chains over their autocorrelation time, by Geyer's initial monotone sequence."""
+def _size(x: np.ndarray, alone: bool = True) -> np.ndarray:
+    """Draws of all chains over their autocorrelation time, by Geyer's initial monotone sequence.
+
+    With ``alone``, the even correlation after the last pair counts once if it is above 0, which is better
+    where chains alternate. So do Stan and arviz, but not numpyro.
+    """
     draws, chains, quantities = x.shape
-    centred = x - x.mean(0)
-    spectrum = np.fft.rfft(centred, 2 * draws, axis=0)
-    covariance = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:draws] / draws
-    within = covariance[0].mean(0) * draws / (draws - 1)
-    total = within * (draws - 1) / draws + (x.mean(0).var(0, ddof=1) if chains > 1 else 0)
+    spectrum = np.fft.rfft(x - x.mean(0), 2 * draws, axis=0)
+    covariance = np.fft.irfft(np.abs(spectrum) ** 2, 2 * draws, axis=0)[:draws].mean(1) / draws
+    within = covariance[0] * draws / (draws - 1)
+    total = covariance[0] + (x.mean(0).var(0, ddof=1) if chains > 1 else 0)
     sizes = np.full(quantities, np.nan)
     for k in range(quantities):
         if not total[k] > 0:
             continue
-        rho = 1 - (within[k] - covariance[:, :, k].mean(1) * draws / (draws - 1)) / total[k]
+        rho = 1 - (within[k] - covariance[:, k]) / total[k]
         rho[0] = 1.0
         pairs = rho[: draws // 2 * 2].reshape(-1, 2).sum(1)
-        below = np.flatnonzero(pairs < 0)
-        pairs = np.minimum.accumulate(pairs[: below[0] if len(below) else len(pairs)])
-        time = max(2 * pairs.sum() - 1, 1 / np.log10(draws * chains))
+        # Stan looks at no pair but the first that ends with the last two draws.
+        counted = max((draws - 3) // 2, 1) if alone else len(pairs)
+        below = np.flatnonzero(pairs[1:counted] <= 0)
+        counted = below[0] + 1 if len(below) else counted
+        time = 2 * np.minimum.accumulate(pairs[:counted]).sum() - 1
+        if alone:
+            time = max(time + max(rho[2 * counted], 0), 1 / np.log10(draws * chains))
         sizes[k] = draws * chains / time
     return sizes
 
@@ -78,22 +85,24 @@ def _shaped(values: np.ndarray, samples: Tensor) -> Tensor:
     return tensor(values.reshape(tuple(samples.shape[2:])), dtype=samples.dtype, device="cpu")
 
 
-def r_hat(samples: Tensor) -> Tensor:
+def r_hat(samples: Tensor, kind: str = "rank") -> Tensor:
     """How far chains disagree: 1 if they agree, and above 1.01 they did not run long enough.
-
-    The larger of the ratios of variances among halves of chains, of ranks and of folded ranks, so that
-    neither heavy tails nor scales hide anything.
 
     Args:
         samples: (draws, chains, ...).
+        kind: ``"rank"`` is the larger of the ratios of variances among halves of chains, of ranks and of
+            folded ranks, so that neither heavy tails nor scales hide anything; ``"split"`` that of the
+            values of the halves, ``"plain"`` Gelman and Rubin's of whole chains.
 
     Returns:
         (...) on ``cpu``; NaN for what is the same at every draw.
 
     Raises:
         ShapeError: fewer than eight draws, or no axis of chains.
+        ValueError: no such kind.
 
-    Source: Vehtari et al. 2021, "Rank-normalization, folding, and localization: an improved R-hat"
+    Source: Vehtari et al. 2021, "Rank-normalization, folding, and localization: an improved R-hat"; Gelman
+        and Rubin 1992, "Inference from iterative simulation using multiple sequences"
 
     Example:
         >>> import pellucid as torch
@@ -102,7 +111,14 @@ def r_hat(samples: Tensor) -> Tensor:
         >>> physics.r_hat(x + torch.tensor([0.0, 0.0, 0.0, 9.0], device="cpu")[:, None]).item() > 1.2
         True
     """
-    x = _split(_draws("r_hat", samples))
+    x = _draws("r_hat", samples)
+    if kind == "plain":
+        return _shaped(_ratio(x), samples)
+    x = _split(x)
+    if kind == "split":
+        return _shaped(_ratio(x), samples)
+    if kind != "rank":
+        raise ArgumentError(f"r_hat: kind {kind!r} is none of 'rank', 'split', 'plain'.")
     folded = np.abs(x - np.median(x, axis=(0, 1)))
     return _shaped(np.maximum(_ratio(_by_ranks(x)), _ratio(_by_ranks(folded))), samples)
 
@@ -113,7 +129,8 @@ def effective_sample_size(samples: Tensor, kind: str = "bulk") -> Tensor:
     Args:
         samples: (draws, chains, ...).
         kind: ``"bulk"`` by ranks, for the centre; ``"tail"`` for quantiles of 5 and 95 percent; ``"mean"``
-            for the mean of the values as they are.
+            for the mean of the values as they are; ``"plain"`` for that without splitting chains in halves,
+            by Geyer's pairs alone.
 
     Returns:
         (...) on ``cpu``; NaN for what is the same at every draw.
@@ -132,12 +149,14 @@ def effective_sample_size(samples: Tensor, kind: str = "bulk") -> Tensor:
         >>> 1500 < physics.effective_sample_size(x).item() < 2600
         True
     """
-    x = _split(_draws("effective_sample_size", samples))
+    x = _draws("effective_sample_size", samples)
     if kind == "bulk":
-        return _shaped(_size(_by_ranks(x)), samples)
+        return _shaped(_size(_by_ranks(_split(x))), samples)
     if kind == "mean":
-        return _shaped(_size(x), samples)
+        return _shaped(_size(_split(x)), samples)
+    if kind == "plain":
+        return _shaped(_size(x, alone=False), samples)
     if kind == "tail":
-        tails = [_size((x <= np.quantile(x, share, axis=(0, 1))).astype(float)) for share in (0.05, 0.95)]
-        return _shaped(np.fmin(*tails), samples)
-    raise ArgumentError(f"effective_sample_size: kind {kind!r} is none of 'bulk', 'tail', 'mean'.")
+        ends = (np.quantile(x, share, axis=(0, 1)) for share in (0.05, 0.95))
+        return _shaped(np.fmin(*(_size(_split((x <= end).astype(float))) for end in ends)), samples)
+    raise ArgumentError(f"effective_sample_size: kind {kind!r} is none of 'bulk', 'tail', 'mean', 'plain'.")

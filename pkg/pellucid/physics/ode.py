@@ -1,5 +1,5 @@
 """Ordinary differential equations: `odeint` with adaptive Dormand-Prince 5(4), and fixed steps of
-Runge-Kutta 4.
+Kutta's rule of order 4.
 
 The reference for symplectic methods, which it beats in accuracy and not in energy over long times, and what a
 neural ODE is trained through.
@@ -151,11 +151,12 @@ def _midpoint(func: Field, t: float, y: Tensor, dt: float) -> Tensor:
 
 
 def _rk4(func: Field, t: float, y: Tensor, dt: float) -> Tensor:
+    """Kutta's rule of 3/8, as in torchdiffeq: less error than the rule of 1/6 at the same price."""
     k1 = func(t, y)
-    k2 = func(t + dt / 2, y + k1 * (dt / 2))
-    k3 = func(t + dt / 2, y + k2 * (dt / 2))
-    k4 = func(t + dt, y + k3 * dt)
-    return y + (k1 + (k2 + k3) * 2 + k4) * (dt / 6)
+    k2 = func(t + dt / 3, y + k1 * (dt / 3))
+    k3 = func(t + dt * 2 / 3, y + (k2 - k1 / 3) * dt)
+    k4 = func(t + dt, y + (k1 - k2 + k3) * dt)
+    return y + (k1 + (k2 + k3) * 3 + k4) * (dt / 8)
 
 
 FIXED = {"euler": _euler, "midpoint": _midpoint, "rk4": _rk4}
@@ -180,7 +181,8 @@ def odeint(
         y0: the value at ``t[0]``, of any shape. An error is that of all elements together.
         t: times in order, forwards or backwards: numbers or a Tensor (times,).
         rtol, atol: an adaptive step's error stays below ``atol + rtol * |y|``.
-        method: ``"dopri5"`` is adaptive; ``"euler"``, ``"midpoint"`` and ``"rk4"`` take fixed steps.
+        method: ``"dopri5"`` is adaptive; ``"euler"``, ``"midpoint"`` and ``"rk4"``, Kutta's rule of 3/8, take
+            fixed steps, with torchdiffeq's values where steps end at the times.
         step_size: the longest fixed step; from each time to the next in one if None.
 
     Returns:
@@ -191,7 +193,8 @@ def odeint(
         ShapeError: the function's result has another shape.
 
     Source: Dormand and Prince 1980, "A family of embedded Runge-Kutta formulae"; Shampine 1986, "Some
-        practical Runge-Kutta formulas", for values within a step
+        practical Runge-Kutta formulas", for values within a step; Kutta 1901, "Beitrag zur naeherungsweisen
+        Integration totaler Differentialgleichungen"
 
     Example:
         >>> import pellucid as torch

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...errors import ArgumentError
 from ...nn import functional as F
 from ...nn import init
 from ...nn.modules.container import ModuleDict, ParameterDict
@@ -121,19 +120,17 @@ class LoraLayer(AdapterLayer):
         self.scaling[name] = config.scaling_of(path)
         self.lora_dropout[name] = Dropout(config.lora_dropout) if config.lora_dropout else Identity()
         if self.is_embedding:
-            if config.use_dora:
-                raise ArgumentError("LoraConfig: use_dora is for linear layers, not for embeddings.")
             a = zeros(rank, self.in_features, device=where, dtype=dt.float32)
             b = init.normal_(empty(self.out_features, rank, device=where, dtype=dt.float32))
             self.lora_embedding_A[name], self.lora_embedding_B[name] = Parameter(a), Parameter(b)
-            return
-        a = Linear(self.in_features, rank, bias=False, device=where, dtype=dt.float32)
-        b = Linear(rank, self.out_features, bias=False, device=where, dtype=dt.float32)
-        if config.init_lora_weights == "gaussian":
-            init.normal_(a.weight, std=1 / config.r)
-        if config.init_lora_weights is not False:
-            init.zeros_(b.weight)
-        self.lora_A[name], self.lora_B[name] = a, b
+        else:
+            a = Linear(self.in_features, rank, bias=False, device=where, dtype=dt.float32)
+            b = Linear(rank, self.out_features, bias=False, device=where, dtype=dt.float32)
+            if config.init_lora_weights == "gaussian":
+                init.normal_(a.weight, std=1 / config.r)
+            if config.init_lora_weights is not False:
+                init.zeros_(b.weight)
+            self.lora_A[name], self.lora_B[name] = a, b
         if config.use_dora:
             self.lora_magnitude_vector[name] = Magnitude(self, name)
 
@@ -154,7 +151,11 @@ class LoraLayer(AdapterLayer):
         scaling = self.scaling[name]
         if self.is_embedding:
             chosen = F.embedding(x, self.lora_embedding_A[name].T)
-            return (chosen @ self.lora_embedding_B[name].T) * scaling
+            added = (chosen @ self.lora_embedding_B[name].T) * scaling
+            if name not in self.lora_magnitude_vector:
+                return added
+            share = self.lora_magnitude_vector[name].share(self, name)
+            return (share - 1) * base + share * added
         a, b = self.lora_A[name], self.lora_B[name]
         kept = self.lora_dropout[name](x.to(a.weight.dtype))
         if name not in self.lora_magnitude_vector:
@@ -165,13 +166,18 @@ class LoraLayer(AdapterLayer):
         base = base if self.bias is None else base - self.bias
         return (share - 1) * base + share * b(a(kept)) * scaling
 
-    def delta(self, name: str) -> Tensor:
-        """``scaling * B A``: (outputs, inputs)."""
+    def matrices(self, name: str) -> tuple[Tensor, Tensor]:
+        """A and B of an adapter, without gradients: (rank, inputs) and (outputs, rank)."""
         if self.is_embedding:
             a, b = self.lora_embedding_A[name], self.lora_embedding_B[name]
         else:
             a, b = self.lora_A[name].weight, self.lora_B[name].weight
-        return (b.detach() @ a.detach()) * self.scaling[name]
+        return a.detach(), b.detach()
+
+    def delta(self, name: str) -> Tensor:
+        """``scaling * B A``: (outputs, inputs)."""
+        a, b = self.matrices(name)
+        return (b @ a) * self.scaling[name]
 
     def merged_weight(self, names: tuple[str, ...]) -> Tensor:
         turned = self.is_transposed or self.is_embedding
@@ -203,7 +209,7 @@ class Magnitude(Module):
         super().__init__()
         with no_grad():
             rows = dense(layer.base_layer.weight)
-            rows = rows.T if layer.is_transposed else rows
+            rows = rows.T if layer.is_transposed or layer.is_embedding else rows
             self.register_buffer("squares", (rows**2).sum(1), persistent=False)
             self.weight = Parameter(self.lengths(layer, name))
 
@@ -212,9 +218,10 @@ class Magnitude(Module):
 
         ``|w + s d|^2 = |w|^2 + 2 s w.d + s^2 |d|^2``, where ``w.d`` are rows of ``W A^T`` times rows of B.
         """
-        a, b = layer.lora_A[name].weight.detach(), layer.lora_B[name].weight.detach()
+        a, b = layer.matrices(name)
         weight = layer.base_layer.weight.detach()
-        across = (a @ weight).T if layer.is_transposed else F.linear(a, weight).T
+        turned = layer.is_transposed or layer.is_embedding
+        across = (a @ dense(weight)).T if turned else F.linear(a, weight).T
         s = layer.scaling[name]
         return (self.squares + (2 * s * across * b + s * s * (b @ (a @ a.T)) * b).sum(1)).sqrt()
 
