@@ -74,9 +74,10 @@ class Load:
             before = torch.settings.keep_copies
             torch.settings.keep_copies = before if self._keep is None else self._keep
             try:
-                tokenizer = await torch.AutoTokenizer.from_pretrained_async(self._source)
                 load = torch.AutoModelForCausalLM.from_pretrained_async
-                model = await load(self._source, on_progress=self._tell)
+                with await weights.open_folder_async(self._source) as folder:
+                    tokenizer = await torch.AutoTokenizer.from_pretrained_async(folder)
+                    model = await load(folder, on_progress=self._tell)
                 if torch.settings.keep_copies:
                     with contextlib.suppress(torch.errors.SourceError):  # the model is there without a copy
                         await copies.finish_async()

@@ -33,6 +33,7 @@ import pellucid as torch
 from pellucid import lens, weights
 from pellucid.utils import copies
 
+LOAD = torch.AutoModelForCausalLM.from_pretrained_async
 LAYERS = "model.layers.*"
 CANDIDATES = 5
 SHOWN = 2048  # numbers of a value that are drawn
@@ -67,11 +68,10 @@ class LogitLens:
         self.cancellation = weights.Cancel()
         torch.settings.keep_copies = keep
         await torch.webgpu.open_async()
-        tokenizer = await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source))
-        self.forget()  # only now: a wrong address leaves the model that is there
-        model = await torch.AutoModelForCausalLM.from_pretrained_async(
-            source, on_progress=_tell, cancel=self.cancellation
-        )
+        with await self.unless_cancelled(weights.open_folder_async(source)) as folder:
+            tokenizer = await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(folder))
+            self.forget()  # only now: a wrong address leaves the model that is there
+            model = await LOAD(folder, on_progress=_tell, cancel=self.cancellation)
         self.model, self.tokenizer, self.words = model, tokenizer, Words(tokenizer)
         return {
             "layers": len(model.model.layers),
@@ -86,10 +86,9 @@ class LogitLens:
         """Load another model, which others find at the address, beside this one; what it runs on."""
         self.cancellation = weights.Cancel()
         self.leave()
-        words = Words(await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(source)))
-        model = await torch.AutoModelForCausalLM.from_pretrained_async(
-            source, on_progress=_tell, cancel=self.cancellation
-        )
+        with await self.unless_cancelled(weights.open_folder_async(source)) as folder:
+            words = Words(await self.unless_cancelled(torch.AutoTokenizer.from_pretrained_async(folder)))
+            model = await LOAD(folder, on_progress=_tell, cancel=self.cancellation)
         self.pictures.beside(model, words, address)
         return torch.webgpu.get_device_name()
 

@@ -232,10 +232,15 @@ def test_cancel_ends_the_wait_for_a_server_that_stalls(session):
     expect(session.status).to_have_text("Cancelled. Nothing of it is kept.")
 
 
-def test_the_page_never_freezes_while_it_loads(session):
+def test_the_page_takes_each_byte_once_and_never_freezes_while_it_loads(session):
     session.without_model()
+    session.page.locator("#keep-copy").uncheck()  # which may be there already, from a test before
+    session.server.requests.clear()
     with session.never_freezes(200):
         session.with_model()
+    session.page.locator("#keep-copy").check()
+    sent = sum(request.sent for request in session.server.requests if request.path == MODEL)
+    assert sent == (WEIGHTS / MODEL.split("/")[-1]).stat().st_size
     expect(session.page.locator("#summary")).to_contain_text("30 layers")
 
 

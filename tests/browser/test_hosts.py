@@ -22,7 +22,7 @@ from static_server import StaticServer
 
 IDS = [5, 17, 40, 8, 22]
 PROMPT = " ".join(f"w{k}" for k in IDS)
-WAIT = 150_000  # milliseconds
+WAIT = 400_000  # milliseconds; JupyterLite installs IPython first
 prepared = pytest.mark.skipif(
     not hosts_builder.is_ready(), reason="JupyterLite and marimo are not here; scripts/hosts installs them"
 )

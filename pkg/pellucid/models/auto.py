@@ -55,7 +55,8 @@ class AutoClass:
 
         Args:
             source: a folder, a URL, a hub id (``"org/name"``), a File or bytes: an HF folder with
-                ``config.json`` and safetensors, or a GGUF.
+                ``config.json`` and safetensors, or a GGUF; or what `pellucid.weights.open_folder` opened,
+                whose header is then not read again.
             dtype: ``float32`` to dequantize all weights; what the file holds if None (half and quantized
                 matrices stay packed and are unpacked inside the kernels).
             device: where; the default device if None.
@@ -168,7 +169,7 @@ def _load(
         yield from load_weights(model, folder.checkpoint, names, stored, options)
         model.origin = origin_of(folder, names, stored)
     finally:
-        folder.checkpoint.close()
+        folder.close()
     model.tie_weights()
     if hasattr(model, "generate"):
         model.generation_config = generation
@@ -204,7 +205,7 @@ def origin_of(folder: Folder, names: dict[str, str], stored: dict[str, StoredWei
 
 def _load_config(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Config]:
     folder: Folder = yield weights, "open_folder", (source,), where
-    folder.checkpoint.close()
+    folder.close()
     kind, value = "model_types", (folder.config or {}).get("model_type")
     if folder.checkpoint.format == "gguf":
         kind, value = "gguf_architectures", gguf.kind(folder.checkpoint)

@@ -221,18 +221,27 @@ class SentenceTransformer(Module):
 def _load(
     cls: type[SentenceTransformer], source: Any, settings: dict[str, Any]
 ) -> Generator[tuple, Any, SentenceTransformer]:
-    where = {k: settings[k] for k in ("revision", "token", "endpoint", "filename") if k in settings}
-    folder: Any = yield weights, "open_folder", (source,), where
-    folder.checkpoint.close()
+    where = {k: settings.pop(k) for k in ("revision", "token", "endpoint", "filename") if k in settings}
+    folder: weights.Folder = yield weights, "open_folder", (source,), where
+    with folder:
+        return (yield from _of_folder(cls, folder, source, where, settings))
+
+
+def _of_folder(
+    cls: type[SentenceTransformer],
+    folder: weights.Folder,
+    source: Any,
+    where: dict[str, Any],
+    settings: dict[str, Any],
+) -> Generator[tuple, Any, SentenceTransformer]:
     is_gguf = folder.checkpoint.format == "gguf"
     known = of_gguf(folder) if is_gguf else ((yield from modules(folder)) or SentenceParts())
     limits = (yield folder, "json", ("sentence_bert_config.json",), {}) or {}
     prompts = (yield folder, "json", ("config_sentence_transformers.json",), {}) or {}
     check(f"{folder.name}/sentence_bert_config.json", limits, _LENGTH)
     check(f"{folder.name}/config_sentence_transformers.json", prompts, _PROMPTS)
-    model = yield AutoModel, "from_pretrained", (source,), settings
-    some = {k: v for k, v in where.items() if k != "endpoint"}
-    tokenizer = yield AutoTokenizer, "from_pretrained", (source,), some
+    model = yield AutoModel, "from_pretrained", (folder,), settings
+    tokenizer = yield AutoTokenizer, "from_pretrained", (folder,), {}
     length = limits.get("max_seq_length")
     dense = []
     for path in known.dense:

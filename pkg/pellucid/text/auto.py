@@ -14,10 +14,10 @@ from pellucid.text.backend import AddedToken
 from pellucid.text.byte_pairs import tokenizer_json_from_vocabulary
 from pellucid.text.gguf import tokenizer_config_from_gguf, tokenizer_json_from_gguf
 from pellucid.text.tokenizer import Tokenizer
-from pellucid.weights import Checkpoint, MissingFile, Source, kind
+from pellucid.weights import Checkpoint, Folder, MissingFile, Source, kind
 from pellucid.weights.document import parse_object
 from pellucid.weights.fields import check
-from pellucid.weights.place import LONGEST_DOCUMENT, LONGEST_FILE, whole
+from pellucid.weights.place import LONGEST_DOCUMENT, LONGEST_FILE, Place, whole
 
 _LONGEST_TEMPLATE = 4 << 20  # bytes of a chat_template.jinja
 
@@ -43,8 +43,8 @@ class AutoTokenizer:
         Args:
             source: a folder with a ``tokenizer.json``, with ``vocab.json`` and ``merges.txt``, or a GGUF
                 file, as a path, URL or hub id (``"org/name"``); the bytes of a ``tokenizer.json`` or GGUF; a
-                checkpoint from ``pellucid.weights.open``, whose header is then not read again; or a mapping
-                of GGUF metadata.
+                folder from ``pellucid.weights.open_folder`` or a checkpoint from ``open``, whose header is
+                then not read again; or a mapping of GGUF metadata.
             filename: the file to take from the folder or hub id, such as ``"model-Q4_K_M.gguf"``.
             revision: a branch, tag or commit of the hub.
             token: for models that need permission.
@@ -94,12 +94,19 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
     check("AutoTokenizer.from_pretrained", config, special.TABLE)
     if isinstance(source, Mapping):
         return _from_gguf(source.metadata if isinstance(source, Checkpoint) else source, config)
-    place = weights.find(source, **where)
+    checkpoint: Checkpoint | None = None
+    if isinstance(source, Folder):
+        opened: Folder = yield weights, "open_folder", (source,), where
+        place, checkpoint = opened.place, opened.checkpoint
+        if place is None:
+            return _from_checkpoint(checkpoint, config)
+    else:
+        place = weights.find(source, **where)
     if isinstance(place, Source):
         beside = place.sibling
         begin = yield place, "read", (0, kind.BYTES), {}
         if begin.startswith(b"GGUF"):
-            return _from_checkpoint((yield weights, "open", (place,), {}), config)
+            return (yield from _from_file(place, config))
         if not kind.may_be_json(begin):
             raise FormatError(
                 f"{place.name}: {kind.describe(begin)}, which holds no tokenizer. Give a GGUF file, or the "
@@ -119,7 +126,9 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
             if vocabulary is not None and merges is not None:
                 found = yield from _configuration(beside)
                 return _from_pairs(vocabulary, merges, found, config)
-            return _from_checkpoint((yield weights, "open", (place,), {}), config)
+            if checkpoint is not None:
+                return _from_checkpoint(checkpoint, config)
+            return (yield from _from_file(place, config))
         kind.refuse(f"{place.name}/tokenizer.json", document[: kind.BYTES], "a tokenizer")
     found = yield from _configuration(beside)
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
@@ -136,8 +145,13 @@ def _from_pairs(vocabulary: bytes, merges: bytes, found: Mapping[str, Any], conf
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
 
 
-def _from_checkpoint(checkpoint: Checkpoint, config: dict[str, Any]) -> Tokenizer:
+def _from_file(place: Source | Place, config: dict[str, Any]) -> Generator[Any, Any, Tokenizer]:
+    checkpoint: Checkpoint = yield weights, "open", (place,), {}
     checkpoint.close()
+    return _from_checkpoint(checkpoint, config)
+
+
+def _from_checkpoint(checkpoint: Checkpoint, config: dict[str, Any]) -> Tokenizer:
     if checkpoint.format != "gguf":
         raise MissingFile(
             f"{checkpoint.name}: has weights but no tokenizer.json. Give a folder with one, or a GGUF file."

@@ -165,7 +165,7 @@ def _to_gguf(
         opened = now(open_unloaded(folder))
         is_folder = folder.checkpoint.format != "gguf"
         has_tokenizer = is_folder and folder.read("tokenizer.json") is not None
-        tokenizer = AutoTokenizer.from_pretrained(source) if has_tokenizer else None
+        tokenizer = AutoTokenizer.from_pretrained(folder) if has_tokenizer else None
         meter, done = Meter(opened.nbytes), 0
 
         def read(path: str) -> Tensor:
@@ -180,4 +180,4 @@ def _to_gguf(
         keys = sentence.gguf_keys(known) if known is not None else None
         return len(save_gguf(model, model.gguf_reader(), target, format, tokenizer, read, keys))
     finally:
-        folder.checkpoint.close()
+        folder.close()

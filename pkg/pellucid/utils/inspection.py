@@ -149,7 +149,7 @@ def _inspect(source: Any, where: dict[str, Any]) -> Generator[tuple, Any, Inspec
     try:
         return (yield from _folder(folder))
     finally:
-        folder.checkpoint.close()
+        folder.close()
 
 
 def _folder(folder: weights.Folder) -> Generator[tuple, Any, Inspection]:

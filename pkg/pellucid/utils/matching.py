@@ -138,9 +138,9 @@ def _open(source: Any, settings: dict[str, Any]) -> Generator[tuple, Any, Module
         found = yield reader, "load", (source,), settings
         return found.module() if isinstance(found, export.ExportedProgram) else found
     folder: weights.Folder = yield weights, "open_folder", (source,), {}
-    folder.checkpoint.close()
-    loader = getattr(auto, auto_class(folder))
-    return (yield loader, "from_pretrained", (source,), settings)
+    with folder:
+        loader = getattr(auto, auto_class(folder))
+        return (yield loader, "from_pretrained", (folder,), settings)
 
 
 def auto_class(folder: weights.Folder) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 from typing import Any
 
 from ..errors import FormatError, SourceError
@@ -23,16 +24,37 @@ _PART = re.compile(r"-(\d{5})-of-\d{5}\.gguf$")  # of a split GGUF; its first pa
 
 
 class Folder:
-    """A model's files. Made by `open_folder`.
+    """A model's files. Made by `open_folder`; a ``with`` closes it.
+
+    It is a source, too: what is loaded from it reads no header again.
 
     Attributes:
         checkpoint: the weights, from their headers.
         config: ``config.json`` as a dict; None where there is none (a GGUF has its own in
         ``checkpoint.metadata``).
+        place: where the other files lie; None of a lone file.
     """
 
     def __init__(self, name: str, checkpoint: Checkpoint, config: dict | None, place: Place | None):
-        self.name, self.checkpoint, self.config, self._place = name, checkpoint, config, place
+        self.name, self.checkpoint, self.config, self.place = name, checkpoint, config, place
+        self._is_lent = False
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up connections that are still open."""
+        if not self._is_lent:
+            self.checkpoint.close()
+
+    def lent(self) -> Folder:
+        """The same files for someone who closes what he opens: these stay open."""
+        other = copy(self)
+        other._is_lent = True
+        return other
 
     def __repr__(self) -> str:
         return (
@@ -72,7 +94,7 @@ class Folder:
         return None if data is None else parse_object(f"{self.name}/{name}", data)
 
     def _whole(self, name: str, longest: int = LONGEST_FILE):
-        return (yield from _read_if_there(self._place, name, longest)) if self._place else None
+        return (yield from _read_if_there(self.place, name, longest)) if self.place else None
 
 
 def _read_if_there(place: Place, name: str, longest: int):
@@ -156,7 +178,15 @@ def _open_weights(place: Source | Place):
     )
 
 
-def _open_folder(place: Source | Place, filename: str | None):
+def _open_folder(source: Any, filename: str | None, **where: Any):
+    if isinstance(source, Folder):
+        if filename is not None:
+            raise SourceError(
+                f"{source.name}: is open already, so filename={filename!r} has no meaning. Leave one of them "
+                "out."
+            )
+        return source.lent()
+    place = find(source, **where)
     if isinstance(place, Source):
         return Folder(place.name, (yield from _open_file(place)), None, None)
     config = yield from _read_if_there(place, "config.json", LONGEST_DOCUMENT)
@@ -221,8 +251,11 @@ def open_folder(
 ) -> Folder:
     """A model's folder: ``config.json`` and the weights' headers; other files on demand. Also of a lone file.
 
+    A model and its tokenizer that are loaded from it share what was read.
+
     Args:
-        source, revision, filename, token, endpoint: as in `find`.
+        source: as in `find`, or an open `Folder`, whose files are lent.
+        revision, filename, token, endpoint: as in `find`.
 
     Returns:
         A `Folder`.
@@ -231,7 +264,7 @@ def open_folder(
         FormatError: a header or ``config.json`` is malformed.
         SourceError: a file cannot be had.
     """
-    return now(_open_folder(find(source, revision=revision, token=token, endpoint=endpoint), filename))
+    return now(_open_folder(source, filename, revision=revision, token=token, endpoint=endpoint))
 
 
 async def open_folder_async(
@@ -243,6 +276,4 @@ async def open_folder_async(
     endpoint: str | None = None,
 ) -> Folder:
     """`open_folder` for a caller that must not block."""
-    return await later(
-        _open_folder(find(source, revision=revision, token=token, endpoint=endpoint), filename)
-    )
+    return await later(_open_folder(source, filename, revision=revision, token=token, endpoint=endpoint))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from ... import weights
 from ...device.steps import later, now
 from ...errors import ArgumentError
 from ...nn.modules.module import Module
@@ -86,8 +87,15 @@ def _steps(
         if tokenizer is None:
             raise ArgumentError("pipeline: give tokenizer= beside a model that is loaded already.")
         source = tokenizer
+    elif tokenizer is None:
+        names = {"revision", "filename", "token", "endpoint"} & settings.keys()
+        where = {name: settings.pop(name) for name in names}
+        folder: weights.Folder = yield weights, "open_folder", (model,), where
+        with folder:
+            source = yield AutoTokenizer, "from_pretrained", (folder,), {}
+            model = yield loads, "from_pretrained", (folder,), settings
     else:
-        source = model if tokenizer is None else tokenizer
+        source = tokenizer
         model = yield loads, "from_pretrained", (model,), settings
     if not hasattr(source, "encode") or isinstance(source, str):
         where = {k: settings[k] for k in ("revision", "token", "filename") if k in settings}
