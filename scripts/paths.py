@@ -15,5 +15,6 @@ TEST_SITE = CACHE / "testsite"
 
 
 def environment() -> dict[str, str]:
-    """The environment for child processes: the virtual environment's tools come first."""
-    return {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
+    """The environment for child processes: the virtual environment's tools come first, bytecode is kept."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
