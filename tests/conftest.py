@@ -32,6 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fused-again", type=int, default=0, metavar="N", help=text)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "fused: of a test that runs again; fused_at_once sets the mode")
+
+
 def pytest_report_header() -> str:
     return f"PELLUCID_TURN={TURN} says which part of combinations is tested; it follows from the commit"
 
