@@ -3,7 +3,8 @@
 Run: scripts/browser benchmarks/train.py --mount cache/weights --timeout 600   (add --native for wgpu-py)
 Settings after --: --file NAME --steps N --time N --channels N
 
-    scan       ms forward and with backward, and the share of the copy's bandwidth that it reaches
+    scan       ms forward and with backward, and the share of the copy's bandwidth that it reaches; ms of a
+               kernel that takes one position after another, and how many times as fast the forward is
     lora       ms of a step of LoRA (r=8) on a quantized base, losses, an answer before and after
 
 The last line is JSON.
@@ -26,6 +27,34 @@ QUESTIONS = (
     ("Where do you live?", "In a page of your browser."),
     ("Do you send what I write?", "No. What you write stays on this computer."),
 )
+# A scan whose invocations each follow a channel through all positions.
+SERIAL = """
+@group(0) @binding(0) var<storage, read> u: array<f32>;
+@group(0) @binding(1) var<storage, read> delta: array<f32>;
+@group(0) @binding(2) var<storage, read> A: array<f32>;
+@group(0) @binding(3) var<storage, read> B: array<f32>;
+@group(0) @binding(4) var<storage, read> C: array<f32>;
+@group(0) @binding(5) var<storage, read_write> out: array<f32>;
+struct Params { time: u32, channels: u32 }
+@group(1) @binding(0) var<uniform> params: Params;
+const STATES = 16u;
+
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x >= params.channels) { return; }
+    var held: array<f32, STATES>;
+    for (var t = 0u; t < params.time; t++) {
+        let at = t * params.channels + id.x;
+        var sum = 0.0;
+        for (var n = 0u; n < STATES; n++) {
+            let decay = exp(delta[at] * A[id.x * STATES + n]);
+            held[n] = decay * held[n] + delta[at] * u[at] * B[t * STATES + n];
+            sum += held[n] * C[t * STATES + n];
+        }
+        out[at] = sum;
+    }
+}
+"""
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
@@ -78,9 +107,19 @@ def scan(length: int, channels: int, states: int = 16) -> dict[str, float]:
     along = B.nbytes + C.nbytes
     ahead, back = 3 * whole.nbytes + along, 5 * whole.nbytes + 2 * along
     one, two = milliseconds(forward), milliseconds(both)
+    kernel, out, given = torch.kernels.compile(SERIAL), torch.empty_like(whole), [t.detach() for t in inputs]
+
+    def serial():
+        return kernel(*given, out, grid=-(-channels // 64), time=length, channels=channels)
+
+    serial()
+    if not torch.allclose(out, forward(), rtol=1e-3, atol=1e-4):
+        raise SystemExit("train: the scan and the kernel of one position after another differ.")
+    plain = milliseconds(serial, 3)
     return {
         "time": length, "channels": channels, "copy_gb_s": round(bandwidth / 1e6, 1),
         "forward_ms": round(one, 3), "forward_share": round(ahead / one / bandwidth, 3),
+        "serial_ms": round(plain, 3), "times_serial": round(plain / one, 2),
         "both_ms": round(two, 3), "backward_share": round(back / max(two - one, 1e-9) / bandwidth, 3),
     }  # fmt: skip
 

@@ -21,6 +21,7 @@ from .data.collators import (
 from .data.files import CsvFiles, ImageFolder, JsonLines, TextFiles
 from .data.instructions import conversation, encode_conversation, instruction_dataset
 from .data.packing import PackedDataset
+from .estimate import MemoryEstimate, estimate_memory
 from .preference import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer
 from .schedules import get_scheduler
 from .state import EvalPrediction, PredictionOutput, TrainerControl, TrainerState, TrainOutput
@@ -42,6 +43,7 @@ __all__ = [
     "ImageFolder",
     "JsonLines",
     "LoraConfig",
+    "MemoryEstimate",
     "PackedDataset",
     "PeftConfig",
     "PeftModel",
@@ -60,6 +62,7 @@ __all__ = [
     "conversation",
     "default_data_collator",
     "encode_conversation",
+    "estimate_memory",
     "get_peft_model",
     "get_scheduler",
     "instruction_dataset",

@@ -6,6 +6,7 @@ import torch
 
 import pellucid
 from pellucid import webgpu
+from pellucid.device.stream import stream
 from pellucid.nn.functional import selective_scan
 from samples.recurrence import stepwise
 
@@ -50,3 +51,20 @@ def test_a_scan_is_its_recurrence(time):
         found.append([t.detach().cpu().numpy() for t in (out, last, *[t.grad for t in given])])
     for mine, wanted in zip(*found, strict=True):
         np.testing.assert_allclose(mine, wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("time", [64, 65_536])
+def test_a_scan_is_three_dispatches_however_long(time):
+    """M-04: a loop over the positions would take one after another; chunks do theirs side by side."""
+    long, short = (pellucid.ones(1, time, n) for n in (1, 1))
+    A = -pellucid.ones(1, 1)
+    host = stream().open()
+    with webgpu.fusion(False):
+        selective_scan(long, long, A, short, short)[0].sum().item()
+        before = host.stats()["dispatches"]
+        out, _ = selective_scan(long, long, A, short, short)
+        webgpu.synchronize()
+    # States of chunks, what is carried from chunk to chunk, outputs.
+    assert host.stats()["dispatches"] - before == 3
+    assert out[0, -1].item() == pytest.approx(1 / (1 - np.exp(-1)), rel=1e-5)
