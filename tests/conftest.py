@@ -5,7 +5,6 @@ import importlib
 import os
 import random
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
@@ -67,14 +66,17 @@ def fused_again(items: list[pytest.Item], of: int) -> Iterator[pytest.Item]:
 
 
 def waiting(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Combinations of tests that take turns whose turn is at another commit."""
-    found, counts = set(), Counter()
+    """Combinations of tests that take turns whose turn is at another commit; one of each test runs."""
+    tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if mark := item.get_closest_marker("turns"):
-            name = item.nodeid.partition("[")[0]
-            if not in_turn(counts[name], *mark.args):
+        if item.get_closest_marker("turns"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    found = set()
+    for combinations in tests.values():
+        for k, item in enumerate(combinations):
+            mark = item.get_closest_marker("turns")
+            if mark and not in_turn(k, min(*mark.args, len(combinations))):
                 found.add(item)
-            counts[name] += 1
     return found
 
 

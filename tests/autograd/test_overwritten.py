@@ -147,6 +147,7 @@ def test_every_form_is_known():
     assert set(ARGUMENTS) | RANDOM <= set(FORMS)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.filterwarnings("ignore:index_reduce")

@@ -8,7 +8,8 @@ from pellucid.op.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
 
 
-@pytest.fixture(params=VARIANTS, autouse=True)
+# Each combination with a variant costs kernels that a software driver compiles for long, so they take turns.
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.turns(4)) for name in VARIANTS], autouse=True)
 def variant(request, monkeypatch):
     """Plans are made anew with the variant, and forgotten again."""
     forget_plans()

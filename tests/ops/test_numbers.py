@@ -252,6 +252,7 @@ IN_HALVES = {
 }
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", IN_HALVES)
