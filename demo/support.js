@@ -140,6 +140,12 @@ export function give(name, content, type) {
 /** Make the page's tabs tabs: one is open, arrows, Home and End go to others; `opened` is told its panel. */
 export function tabs(opened) {
   const all = [...document.querySelectorAll('[role="tab"]')];
+  const list = all[0].parentElement; // which scrolls on a phone
+  const reveal = () => {
+    const tab = all.find((one) => one.tabIndex === 0);
+    list.scrollLeft = Math.max(tab.offsetLeft - list.offsetLeft - list.clientWidth + tab.offsetWidth, Math.min(list.scrollLeft, tab.offsetLeft - list.offsetLeft));
+  };
+  new ResizeObserver(reveal).observe(list); // a phone that is turned
   const open = (tab) => {
     for (const other of all) {
       const isOpen = other === tab;
@@ -147,8 +153,7 @@ export function tabs(opened) {
       other.tabIndex = isOpen ? 0 : -1;
       document.getElementById(other.getAttribute("aria-controls")).hidden = !isOpen;
     }
-    const list = tab.parentElement; // which scrolls on a phone
-    list.scrollLeft = Math.max(tab.offsetLeft - list.offsetLeft - list.clientWidth + tab.offsetWidth, Math.min(list.scrollLeft, tab.offsetLeft - list.offsetLeft));
+    reveal();
     opened(document.getElementById(tab.getAttribute("aria-controls")));
   };
   all.forEach((tab, k) => {

@@ -204,7 +204,8 @@ async function load(source, name) {
   showCopies("await demo.copies()").then(async () => wanted.get("model") === model_at && tellSum(wanted, await python.run("from sums import sum_of; await sum_of(demo.model)")));
   remember(replay.length ? { model: model_at } : { model: model_at, ids: "" });
   keepForOffline([...python.info.loaded, ...LATER.map((name) => new URL(`../../npm/${name}`, import.meta.url).href)]).then((isKept) => (document.body.dataset.offline = isKept));
-  for (const name of ["steering", "features"]) element(`${name}-form`).elements.layer.max = model.layers - 1;
+  for (const { elements: { layer } } of [element("steering-form"), element("features-form")])
+    (layer.max = model.layers - 1), (layer.value = Math.min(layer.value, layer.max));
   show("ready", "Ready. Give it a prompt.");
   element("prompt").focus();
   if (replay.length) generate();

@@ -66,6 +66,16 @@ def test_views_of_large_models(views: Page):
         rows.nth(3).click()
         expect(rows).to_have_count(1 + LAYERS + 12)
         assert rows.nth(3).get_attribute("data-path") == "model.layers.2"
+    # Where there is little room, the mark that opens the whole stays on the line of its name, said once.
+    name = "NameOfALanguageModel"
+    modules[0] |= {"type": name, "parameters": 134_515_008, "bytes": 96_576_768}
+    views.evaluate("modules => draw('model_map', { modules })", modules)
+    whole = views.locator("#model_map").last.locator("summary").first
+    assert whole.inner_text().count(name) == 1
+    box, line = whole.bounding_box(), whole.locator("code").bounding_box()
+    assert box
+    assert line
+    assert line["y"] < box["y"] + line["height"]
 
     # What is below 0 has its own colour, also where the page around has none.
     views.evaluate("""() => draw("heat_map", {
@@ -77,6 +87,12 @@ def test_views_of_large_models(views: Page):
         return [canvas.width - 60, canvas.width - 5].map((x) => [...data.slice(4 * x, 4 * x + 4)]);
     }"""
     assert views.evaluate(pixels) == [[179, 69, 29, 255], [10, 79, 150, 255]]
+    expect(views.locator("#heat_map .told")).to_have_text(
+        "Point at a cell, or move there with the arrow keys."
+    )
+    views.locator("#heat_map canvas").focus()
+    views.keyboard.press("ArrowRight")
+    expect(views.locator("#heat_map .told")).to_contain_text("a · ")
 
     # A share below 0 does not cover the name of what has it.
     views.evaluate("""() => draw("attribution", {

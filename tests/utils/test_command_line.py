@@ -150,6 +150,26 @@ def test_a_program_runs(tmp_path):
     assert done.stdout == "2.0 2.13.0+pellucid ['--x', '1']\n"
 
 
+@pytest.mark.parametrize(
+    ("source", "line", "told"),
+    [
+        ("import torch\ntorch.ones(2, 3) @ torch.ones(2)\n", "line 2, in <module>", "ShapeError: matmul: "),
+        ("print(1\n", "line 1", "SyntaxError: "),
+    ],
+)
+def test_an_error_of_a_program_is_told_as_python_does(tmp_path, source, line, told):
+    program = tmp_path / "program.py"
+    program.write_text(source)
+    words = [sys.executable, "-m", "pellucid.utils.command_line", "run", "--device", "cpu", program]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1
+    first, *_, last = done.stderr.splitlines()
+    assert f'File "{program}", {line}' in done.stderr
+    assert told in last
+    assert first.startswith(("Traceback ", "  File "))
+    assert "runpy" not in done.stderr
+
+
 def test_a_folder_is_served(tmp_path):
     (tmp_path / "a.js").write_text("0123456789")
     (tmp_path / "index.html").write_text("<p>")

@@ -8,6 +8,7 @@
 import { choose, follow } from "./model.js";
 import { between, canvasOf, colours, make, numbers, short, visible } from "./parts.js";
 
+const HINT = "Point at a cell, or move there with the arrow keys.";
 const LABEL = 12; // characters of a column's label at most
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
@@ -22,8 +23,8 @@ function render({ model, el, signal }) {
 
   const draw = (given) => {
     data = given && { ...given, values: numbers(given.values) };
-    told.textContent = "";
     canvas.hidden = !data?.rows.length;
+    told.textContent = canvas.hidden ? "" : HINT;
     if (canvas.hidden) return;
     const { rows, columns, values } = data;
     const room = el.clientWidth || 600;

@@ -37,9 +37,11 @@ function render({ model, el, signal }) {
       inner.get(above).push(one);
     }
     const draw = ({ path, type, parameters, bytes: size }) => {
+      const name = path === "" ? (data.name ?? type) : path.split(".").at(-1);
       const row = [
-        make("code", { class: "name" }, path === "" ? (data.name ?? type) : path.split(".").at(-1)),
-        make("span", { class: "quiet" }, type),
+        make("code", { class: "name" }, name),
+        name === type ? "" : make("span", { class: "quiet" }, type),
+        " ", // where a line may break
         make("span", { class: "size" }, `${parameters.toLocaleString("en")} · ${bytes(size)}`),
         make("i", { class: "share", style: `--share: ${((100 * size) / whole).toFixed(2)}%` }),
       ];

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
 from runpy import run_path
+from types import TracebackType
 
 import click
 
@@ -17,7 +19,10 @@ from . import device_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @device_option
 def run(file: str, arguments: tuple[str, ...], device: str | None) -> None:
-    """Run FILE with ARGUMENTS, as python does, where `import torch` finds Pellucid."""
+    """Run FILE with ARGUMENTS, as python does, where `import torch` finds Pellucid.
+
+    An error that FILE does not catch is told with its lines, and the status is 1.
+    """
     from ...device import set_default_device
 
     compat.install()
@@ -25,4 +30,15 @@ def run(file: str, arguments: tuple[str, ...], device: str | None) -> None:
         set_default_device(device)
     sys.argv = [file, *arguments]
     sys.path.insert(0, str(Path(file).resolve().parent))
-    run_path(file, run_name="__main__")
+    try:
+        run_path(file, run_name="__main__")
+    except Exception as error:
+        traceback.print_exception(error.with_traceback(_own(error.__traceback__, file)))
+        sys.exit(1)
+
+
+def _own(frames: TracebackType | None, file: str) -> TracebackType | None:
+    """A traceback from the program's first line on; nothing where that was not reached."""
+    while frames is not None and frames.tb_frame.f_code.co_filename != file:
+        frames = frames.tb_next
+    return frames
