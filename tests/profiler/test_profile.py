@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import time
+from xml.etree import ElementTree
 
 import pytest
 
@@ -301,6 +302,26 @@ def test_events_tell_their_sources():
     assert isinstance(found["window"].source, Window)
     starts = [e.start for e in p.events()]
     assert starts == sorted(starts)
+
+
+def test_a_profile_is_shown_and_drawn():
+    p = profile()
+    assert repr(p) == "<profile: nothing was recorded>"
+    with p, record_function("a < b"):
+        assert (repr(p), p._repr_svg_()) == ("<profile: recording>", None)
+        torch.ones(10).exp().tolist()
+    assert repr(p) == p.key_averages().table()
+    drawing = ElementTree.fromstring(p._repr_svg_())
+    boxes = [e for e in drawing.iter() if e.tag.endswith("rect")]
+    found = p.events()
+    assert len(boxes) == len(found)
+    titles = {box[0].text.rpartition(": ")[0]: box for box in boxes}
+    assert set(titles) == {e.name for e in found}
+    # Where something is, and how wide, is when it was, and for how long.
+    part, window = (next(e for e in found if e.kind == kind) for kind in ("span", "window"))
+    x, width = (float(titles["a < b"].get(key)) for key in ("x", "width"))
+    at = (float(titles[window.name].get("x")) - x) / width
+    assert at == pytest.approx((window.start - part.start) / part.duration, abs=1e-3)
 
 
 def test_wrong_activities_are_refused():

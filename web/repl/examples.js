@@ -36,6 +36,19 @@ with torch.debug.trace() as trace:
 trace`,
   },
   {
+    name: "Draw where the time goes",
+    code: `import torch
+from torch.profiler import profile, record_function
+x = torch.randn(256, 256)
+with profile() as timeline:
+    for step in range(4):
+        with record_function(f"step {step}"):
+            x = torch.softmax(x @ x, -1)
+            x.sum().item()
+
+timeline`,
+  },
+  {
     name: "Time a product",
     code: `import torch
 x = torch.randn(512, 512)

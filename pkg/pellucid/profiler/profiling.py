@@ -17,6 +17,7 @@ from .chrome import export
 from .events import Event, events
 from .recorder import Recorder
 from .recording import Recording, Span
+from .timeline import timeline
 
 
 class ProfilerActivity(enum.Enum):
@@ -85,6 +86,14 @@ class profile:
     async def __aexit__(self, *exc) -> None:
         assert self._recorder is not None
         await self._recorder.stop_async()
+
+    def __repr__(self) -> str:
+        if self._recorder is None:
+            return "<profile: nothing was recorded>"
+        return str(self.key_averages()) if self._recording.ended else "<profile: recording>"
+
+    def _repr_svg_(self) -> str | None:
+        return timeline(self.events()) if self._recording.ended else None
 
     def key_averages(self, group_by_input_shape: bool = False) -> Averages:
         """The dispatches summed by their ops and kernel, and the named parts; print it, or its ``table()``.
