@@ -40,11 +40,11 @@ trace`,
     code: `import torch
 from torch.profiler import profile, record_function
 x = torch.randn(256, 256)
+total = torch.softmax(x @ x, -1).sum().item()  # kernels are compiled before
 with profile() as timeline:
     for step in range(4):
         with record_function(f"step {step}"):
-            x = torch.softmax(x @ x, -1)
-            x.sum().item()
+            total = torch.softmax(x @ x, -1).sum().item()
 
 timeline`,
   },

@@ -78,7 +78,7 @@ def test_a_phone_has_keys_and_rows_that_fit(browser, site_server):
 
 def test_the_quick_examples_run(repl):
     menu = repl.page.get_by_role("combobox", name="Examples")
-    for name in ("Look at tensors", "Trace every dispatch", "Time a product"):
+    for name in ("Look at tensors", "Trace every dispatch", "Draw where the time goes", "Time a product"):
         menu.select_option(label=name)
         expect(repl.editor).to_be_focused()
         repl.editor.press("Control+Enter")
