@@ -2,7 +2,7 @@
 
 import heatMap from "../../web/views/heat_map.js";
 import { Model, show as draw } from "../../web/views/model.js";
-import { between, colours, make, percent, short } from "../../web/views/parts.js";
+import { between, colours, make, numbers, percent, short } from "../../web/views/parts.js";
 import rankLines from "../../web/views/rank_lines.js";
 import { explain, give, note, started, stopped, tabs } from "../support.js";
 import { ADVICE } from "./advice.js";
@@ -14,6 +14,7 @@ const FOLDER = "/grid";
 const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
 const VIEWS = { volume, tensor: heatMap, says: plane, train: rankLines, compare: rankLines, evolve: rankLines };
 const MOST_BITS = 64;
+const CLOSE = 1e-7; // what float32 tells of a cosine
 
 const element = (id) => document.getElementById(id);
 const models = Object.fromEntries(Object.keys(VIEWS).map((name) => [name, new Model({ data: null })]));
@@ -26,12 +27,13 @@ let open = null; // the place of the open cell
 let tensors = []; // of the open cell
 let curves = {}; // name -> [value], of what runs
 let running = null; // the name of the plot that what runs draws
+let coloured = null; // by what cells were coloured before targets were compared
 
 /** `state` is one of starting, missing, ready, busy and crashed. */
 function show(state, text) {
   document.body.dataset.state = state;
   element("status").textContent = text;
-  for (const button of document.querySelectorAll("main button:not([role=tab], #stop), main select[name=preset]")) button.disabled = state !== "ready";
+  for (const button of document.querySelectorAll("main button:not([role=tab], #stop, .volume button), main select[name=preset]")) button.disabled = state !== "ready";
   element("stop").disabled = state !== "busy" || running === null;
 }
 
@@ -135,6 +137,11 @@ const place = ({ z, y, x, l }) => [z, y, x, l];
 
 function looked(found) {
   look = found;
+  const kind = element("colour");
+  if (coloured && running !== "compare" && !Object.values(look.cells).some(({ budget }) => Number.isFinite(budget))) {
+    if (kind.value === "budget") kind.value = coloured; // budgets are gone
+    coloured = null;
+  }
   element("loss").textContent = short(look.loss);
   element("accuracy").textContent = percent(look.accuracy);
   element("parameters").textContent = plan.total_parameters.toLocaleString("en");
@@ -147,9 +154,12 @@ function scale(kind, values) {
   const there = values.filter((value) => value !== null && Number.isFinite(value));
   if (kind === "dtype") return { share: (bits) => Math.log2(2 * bits) / Math.log2(2 * MOST_BITS), least: "1 bit", most: `${MOST_BITS} bits` };
   if (kind === "budget") {
-    if (!there.length) return { share: () => 0, least: "–", most: "–" };
-    const least = Math.min(...there, 0.999); // a cosine; most layers agree with their targets closely
-    return { share: (value) => (value - least) / (1 - least), least: short(least), most: "1" };
+    if (!there.length) return { share: () => 0, least: "", most: "there are none before targets are compared with gradients" };
+    // A cosine: most layers agree with their targets so closely that what is missing to 1 tells them apart.
+    const missing = (value) => Math.max(1 - value, CLOSE);
+    const [least, most] = [Math.min(...there), Math.max(...there)];
+    const range = Math.log(missing(least) / missing(most)) || 1;
+    return { share: (value) => 1 - (0.92 * Math.log(missing(value) / missing(most))) / range, least: budgetText(least), most: `${budgetText(most)} (logarithmic)` };
   }
   const most = Math.max(...there, 0);
   if (kind === "activation" || !(most > 0)) return { share: (value) => (most ? value / most : 0), least: "0", most: short(most) };
@@ -158,6 +168,8 @@ function scale(kind, values) {
   const range = Math.log(most / least) || 1;
   return { share: (value) => (value > 0 ? 0.08 + (0.92 * Math.log(value / least)) / range : 0), least: short(least), most: `${short(most)} (logarithmic)` };
 }
+
+const budgetText = (value) => value.toFixed(6);
 
 /** Colour the cells, in the volume and in the list. */
 function paint() {
@@ -175,7 +187,7 @@ function paint() {
     const [at, own] = [place(layer), value(layer)];
     const part = own === null ? 0 : Math.min(1, Math.max(0, share(own)));
     const colour = cold.map((from, k) => Math.round(from + (heat[k] - from) * part));
-    const said = own === null ? "–" : kind === "dtype" ? `${layer.dtype}, ${own} bits` : short(own);
+    const said = own === null ? "–" : kind === "dtype" ? `${layer.dtype}, ${own} bits` : kind === "budget" ? budgetText(own) : short(own);
     return { place: at, label: layer.type, colour, off: layer.disabled, told: `${at} · ${layer.type} · ${layer.disabled ? "off" : `${kind} ${said}`}`, said, css: between(cold, heat, part) };
   });
   const links = plan.links.map(({ source, target }) => ({ source, target, back: !before(source, target) }));
@@ -193,6 +205,7 @@ function before(one, other) {
 function list(cells) {
   const names = cells.map(({ place: at, label }) => `${at} ${label}`).join();
   const box = element("cells");
+  element("cells-hint").textContent = cells.length ? "Cells in the order in which they run:" : "";
   if (box.dataset.names !== names) {
     box.dataset.names = names;
     box.replaceChildren(
@@ -225,7 +238,7 @@ async function inspect() {
   models.volume.set("selected", open);
   element("panel-cell").hidden = element("switch").hidden = element("whole").hidden = !open;
   element("panel-title").textContent = open ? `Cell ${open} · ${layer.type}` : "The whole network";
-  element("panel-text").textContent = open ? told(layer) : `${plan.layers.length} layers in ${plan.size.slice(0, 3).join(" × ")} cells. Choose one to open it.`;
+  element("panel-text").textContent = open ? told(layer) : wholeText();
   element("switch").textContent = layer?.disabled ? "Switch it on" : "Switch it off";
   element("says-title").textContent = open ? "What it would say of the plane" : "What it says of the plane";
   element("says-text").textContent = "";
@@ -248,6 +261,12 @@ async function inspect() {
     : `Right for ${percent(says.accuracy)} of the examples.`;
 }
 
+function wholeText() {
+  const { length } = plan.layers;
+  if (!length) return "It has no cells: what goes in comes out.";
+  return `${length} ${length === 1 ? "layer" : "layers"} in a volume of ${plan.size.slice(0, 3).join(" × ")}. Choose one to open it.`;
+}
+
 function told(layer) {
   const parts = [
     layer.activation && layer.activation !== "linear" ? layer.activation : "",
@@ -267,7 +286,9 @@ function tensor() {
   const whole = found.rows * found.columns === found.shape.reduce((a, b) => a * b, 1);
   element("tensor-text").textContent = `${found.shape.join(" × ")} ${found.dtype} in ${found.bytes.toLocaleString("en")} bytes · mean ${short(found.mean)} · deviation ${short(found.deviation)} · from ${short(found.least)} to ${short(found.most)}${whole ? "" : ` · the first ${found.rows} × ${found.columns}`}`;
   const labels = (count) => Array.from({ length: count }, (_, k) => String(k));
-  models.tensor.set("data", { name: found.name, rows: labels(found.rows), columns: labels(found.columns), values: found.values });
+  // A heat map begins at the bottom, a matrix with its first row on top.
+  const values = numbers(found.values).map((_, k, all) => all[(found.rows - 1 - Math.floor(k / found.columns)) * found.columns + (k % found.columns)]);
+  models.tensor.set("data", { name: found.name, rows: labels(found.rows).reverse(), columns: labels(found.columns), values });
 }
 
 const AXES = { train: ["step", 4], compare: ["step", 1], evolve: ["generation", 1] };
@@ -309,12 +330,13 @@ const work = {
     });
   },
   compare({ steps, rate }) {
-    element("colour").value = "budget";
+    const kind = element("colour");
+    if (kind.value !== "budget") [coloured, kind.value] = [kind.value, "budget"];
     return during("Comparing…", async () => {
       const found = await python.run("await laboratory.compare(steps, rate)", { steps: Number(steps), rate: Number(rate) });
       element("compared").tBodies[0].replaceChildren();
       for (const [name, { loss, accuracy }] of Object.entries(found)) {
-        const keep = make("button", { type: "button", "aria-label": `Go on with the copy that learned by ${name}` }, "Go on with it");
+        const keep = make("button", { type: "button", "aria-label": `Go on with the copy that learned by ${name}` }, "Go on");
         keep.addEventListener("click", () => during("Taking it…", async () => took(await python.run("await laboratory.keep(name)", { name }))));
         row(element("compared"), [name, short(loss), percent(accuracy), keep]);
       }

@@ -16,6 +16,7 @@ const GAP = { x: 1.9, y: 1.4, z: 2.7 };
 const BOX = { width: 1.1, height: 0.62, depth: 0.62 };
 const LOOK = [0.62, 0.6, 1]; // from where the volume is seen at first
 const NAME = 19; // pixels of a name's height, however far it is
+const FINE = 2; // pixels of the screen that one of the page may have
 const same = (one, other) => one && other && one.every((value, k) => value === other[k]);
 
 async function render({ model, el, signal }) {
@@ -66,7 +67,7 @@ async function render({ model, el, signal }) {
   const resize = () => {
     const [width, height] = [canvas.parentElement.clientWidth, canvas.parentElement.clientHeight];
     if (!width || !height) return;
-    renderer.setPixelRatio(Math.min(devicePixelRatio || 1, 2));
+    renderer.setPixelRatio(ratio());
     renderer.setSize(width, height, false);
     const isOther = camera.aspect !== width / height;
     camera.aspect = width / height;
@@ -74,6 +75,8 @@ async function render({ model, el, signal }) {
     if (isOther && !turned && boxes.length) fit(); // a screen that was turned still shows all of it
     paint();
   };
+
+  const ratio = () => Math.min(devicePixelRatio || 1, FINE);
 
   const half = () => Math.tan((camera.fov / 2) * (Math.PI / 180));
 
@@ -83,17 +86,23 @@ async function render({ model, el, signal }) {
     const centre = new three.Box3().setFromObject(drawn).getCenter(new three.Vector3());
     camera.position.copy(centre).add(new three.Vector3(...LOOK));
     camera.lookAt(centre);
-    const turn = camera.quaternion.clone().invert();
-    let far = 0;
-    for (const part of drawn.children) {
+    const turn = camera.quaternion.clone();
+    const corners = drawn.children.flatMap((part) => {
       const { min, max } = new three.Box3().setFromObject(part);
-      for (let k = 0; k < 8; k++) {
-        const corner = new three.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z);
-        const { x, y, z } = corner.sub(centre).applyQuaternion(turn);
-        far = Math.max(far, z + Math.max(Math.abs(x) / camera.aspect, Math.abs(y)) / half());
-      }
+      return Array.from({ length: 8 }, (_, k) => new three.Vector3(k & 1 ? min.x : max.x, k & 2 ? min.y : max.y, k & 4 ? min.z : max.z));
+    });
+    // What is near takes more room, so the middle of the picture is not that of the volume: it is moved there.
+    let far = 0;
+    for (let round = 0; round < 4; round++) {
+      const seen = corners.map((corner) => corner.clone().sub(centre).applyQuaternion(turn.clone().invert()));
+      far = Math.max(...seen.map(({ x, y, z }) => z + Math.max(Math.abs(x) / camera.aspect, Math.abs(y)) / half()));
+      const middle = ["x", "y"].map((axis) => {
+        const spots = seen.map((corner) => corner[axis] / (far - corner.z));
+        return (Math.min(...spots) + Math.max(...spots)) / 2;
+      });
+      centre.add(new three.Vector3(middle[0] * far, middle[1] * far, 0).applyQuaternion(turn));
     }
-    far *= 1.08;
+    far *= 1.12;
     turned = false;
     controls.target.copy(centre);
     camera.position.copy(centre).add(new three.Vector3(...LOOK).normalize().multiplyScalar(far));
@@ -129,19 +138,23 @@ async function render({ model, el, signal }) {
   const label = (text, colour, ground) => {
     const board = document.createElement("canvas");
     const context = board.getContext("2d");
-    const font = "500 44px system-ui, sans-serif";
+    // A pixel of the board is one of the screen: smaller ones would be averaged, which makes dark letters pale.
+    const height = Math.round(NAME * ratio());
+    const font = `500 ${0.74 * height}px system-ui, sans-serif`;
     context.font = font;
-    board.width = Math.ceil(context.measureText(text).width) + 24;
-    board.height = 60;
+    board.width = Math.ceil(context.measureText(text).width + 0.4 * height);
+    board.height = height;
     context.font = font;
     context.fillStyle = `rgb(${ground.join(" ")} / 85%)`;
-    context.roundRect(0, 0, board.width, board.height, 14);
+    context.roundRect(0, 0, board.width, height, 0.23 * height);
     context.fill();
     context.fillStyle = `rgb(${colour.join(" ")})`;
     context.textBaseline = "middle";
-    context.fillText(text, 12, 31);
+    context.fillText(text, 0.2 * height, 0.52 * height);
     const texture = new three.CanvasTexture(board);
     texture.colorSpace = three.SRGBColorSpace;
+    texture.generateMipmaps = false;
+    texture.minFilter = three.LinearFilter;
     const sprite = new three.Sprite(new three.SpriteMaterial({ map: texture, transparent: true, depthTest: false, sizeAttenuation: false }));
     sprite.renderOrder = 1; // names can be read in front of everything
     sprite.userData.aspect = board.width / board.height;
