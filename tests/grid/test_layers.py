@@ -74,10 +74,11 @@ BESIDE = [
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    ("kind", "fields", "shape", "theirs"), [r[1:] for r in BESIDE], ids=[r[1] for r in BESIDE]
+    ("kind", "fields", "shape", "theirs"), [r[1:] for r in BESIDE], ids=[" ".join(r[:2]) for r in BESIDE]
 )
 def test_layers_beside_pytorch(kind, fields, shape, theirs, device):
-    """P-019 to P-030: values, and gradients of the input and of all parameters; what comes twice adds up."""
+    """P-019, P-020, P-021, P-022, P-023, P-024, P-025, P-026, P-027, P-028, P-029, P-030: values, and
+    gradients of the input and of all parameters; what comes twice adds up."""
     pellucid.manual_seed(0)
     layer = Layer({"type": kind, **fields}, device=device)
     rng = np.random.default_rng(1)

@@ -179,6 +179,21 @@ def test_what_shapes_leave_open():
         ({"two": {}}, "fit no layer"),
         ({"0": {"type": "lstm"}}, "has the shapes of dense"),
         ({"0": {"activation": "bent"}}, "activation must be"),
+        ({"0": {"z": 3, "weights": {}}}, "can't say weights, z of a layer"),
+        ({"0": {3: 4}}, "must be fields by name"),
+        ({3: {"type": "dense"}}, "is a text, not 3"),
+        (["0"], "by patterns of layers' names, not list"),
     ):
         with pytest.raises(FormatError, match=text):
             load_universal(data, hints, strict=False)
+
+
+def test_shapes_that_are_none_and_names_that_are_long():
+    """P-073: lengths of 0 and numbers of any length in names belong to no layer, or to one as others do."""
+    rows = {f"a.{n}_proj.weight": (0, 0) for n in "qkvo"}
+    rows |= {"l.weight_ih_l0": (4, 0), "l.weight_hh_l0": (4, 0), "l.bias_ih_l0": (4,), "l.bias_hh_l0": (4,)}
+    assert len(detect_layers(rows).unmatched) == len(rows)
+    assert detect_layers({"9" * 5000 + ".weight": (2, 4)}).layers[0].type == "dense"
+    for shapes in ({"a": 3}, {"a": "ab"}, {"a": (-1, 2)}, {"a": (1.5, 2)}, {"a": None}, {3: (2, 2)}):
+        with pytest.raises(FormatError, match="lengths of axes by names of tensors"):
+            detect_layers(shapes)

@@ -132,6 +132,11 @@ def broken(**changes):
         lambda: broken(
             connections=[{"innovation": 0, "source": 0, "target": 3, "weight": 1, "enabled": 1}] * 2
         ),
+        lambda: broken(connections={}),
+        lambda: broken(inputs=1, activations={"2": "tanh", "02": "relu"}, connections=[]),
+        lambda: broken(
+            inputs=1 << 20, activations={str((1 << 20) + 1 + k): "tanh" for k in range(300)}, connections=[]
+        ),
     ],
 )
 def test_malformed_genes(text):

@@ -276,9 +276,9 @@ DENSE = {"type": "dense", "d_model": 2}
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
-        ("{", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("3", "an object with fields, not int"),
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "deeper than 128 levels"),
+        ("3", "holds a JSON int; an object was expected"),
         ({"depth": 0}, "depth must lie between 1"),
         ({"depth": 4096, "rows": 4096}, "more than 1048576 positions"),
         ({"depth": "a"}, "depth must be an integer"),
@@ -301,11 +301,61 @@ DENSE = {"type": "dense", "d_model": 2}
         ({"layers": [DENSE], "links": [{"source": [0, 0, 0, 0], "target": [0, 0, 0, 1]}]}, "no position"),
         ({"layers": [DENSE], "links": ["a"]}, "link 0: a link is an object"),
         ({"layers": [{**DENSE, "d_model": 1 << 40}]}, "must lie between"),
+        (None, "no JSON: it is a NoneType"),
+        ([], "no JSON: it is a list"),
+        (b"\xff\xfe\x00", "not valid JSON"),
+        ("\ud800", "not valid JSON"),
+        ('{"depth": ' + "9" * 5000 + "}", "not valid JSON"),
+        *[
+            ({"layers": [{"type": kind, **SAMPLES[kind][0], **fields}]}, "layer 0 at 0,0,0,0: " + text)
+            for kind, fields, text in (
+                ("multi_head_attention", {"rope_freq_base": 0}, "rope_freq_base must be above 0, not 0"),
+                ("multi_head_attention", {"rope_freq_base": float("nan")}, "rope_freq_base must be finite"),
+                ("multi_head_attention", {"rope_freq_base": 10**400}, "rope_freq_base must be finite"),
+                ("softmax", {"softmax_type": "temperature", "temperature": -1}, "temperature must be above"),
+                ("softmax", {"softmax_type": "gumbel", "temperature": 0}, "temperature must be above 0"),
+                ("softmax", {"softmax_type": "entmax", "entmax_alpha": 0.5}, "entmax_alpha must be at least"),
+                ("softmax", {"softmax_type": "masked", "mask": ["x"]}, "mask must be true and"),
+                ("softmax", {"softmax_type": "masked", "mask": [[1], [1, 0]]}, "mask must be true and false"),
+                ("softmax", {"softmax_type": "hierarchical", "hierarchy_levels": [0, 2]}, "hierarchy_le"),
+                ("softmax", {"softmax_type": "hierarchical", "hierarchy_levels": []}, "hierarchy_levels"),
+                ("parallel", {"combine_mode": "grid_scatter", "grid": [1 << 40]}, "grid must be integers"),
+                ("parallel", {"combine_mode": "grid_scatter", "grid": [4096, 4096]}, "a grid of"),
+                ("conv_transposed_1d", {"stride": 1, "output_padding": 1}, "output_padding must be smaller"),
+            )
+        ],
     ],
 )  # fmt: skip
 def test_malformed_specifications(spec, text):
     with pytest.raises(FormatError, match=text):
         network_from_json(spec, device="cpu")
+
+
+def test_layers_within_layers_end_somewhere():
+    """P-016, P-032: as deep as Python goes; what is deeper, or within itself, is refused."""
+    deep = DENSE
+    for _ in range(20):
+        deep = {"type": "sequential", "sequential_layers": [deep]}
+    assert network_from_json({"layers": [deep]}, device="cpu").num_parameters() == 6
+    for _ in range(2000):
+        deep = {"type": "sequential", "sequential_layers": [deep]}
+    loop = {"type": "residual"}
+    loop["sequential_layers"] = [loop]
+    for spec in (deep, loop):
+        with pytest.raises(FormatError) as caught:
+            network_from_json({"layers": [spec]}, device="cpu")
+        assert "too deep" in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+
+def test_a_place_is_that_of_the_network():
+    """P-049: what a layer itself says of a place, weights or a switch is not written."""
+    layer = Layer({**DENSE, "z": 7, "disabled": True, "weights": "x"}, device="cpu")
+    net = pellucid.grid.GridNetwork(1, 1, 1, 1, {(0, 0, 0, 0): layer})
+    twin = network_from_json(network_to_json(net), device="cpu")
+    x = pellucid.ones(1, 2, device="cpu")
+    assert (net(x) == twin(x)).all()
+    assert "disabled" not in network_to_json(net)
 
 
 def test_networks_of_other_modules_have_no_specification():

@@ -30,10 +30,12 @@ from ..tensors.tensor import Tensor
 from .attention import RotaryAttention
 from .branches import Parallel
 from .clustering import KMeans
+from .fields import Fields, refuse_deep
 from .packed.numbers import Precision, precision
 from .packed.polymorphic import morph
 from .softmax import SoftmaxVariant
 
+MOST_CELLS = 1 << 20  # of a grid over which branches are scattered
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda x: x,
     "relu": F.relu,
@@ -104,56 +106,6 @@ class Residual(Module):
         return input if self.layer is None else input + self.layer(input)
 
 
-class Fields:
-    """The fields of one layer of a specification, each taken with its kind checked.
-
-    Args:
-        values: what the specification says.
-        where: the layer, for errors.
-    """
-
-    def __init__(self, values: dict[str, Any], where: str):
-        self.values, self.where = values, where
-
-    def __contains__(self, name: str) -> bool:
-        return self.values.get(name) is not None
-
-    def _take(self, name: str, default: Any, kinds: tuple[type, ...], what: str) -> Any:
-        value = self.values.get(name)
-        if value is None:
-            if default is None:
-                raise FormatError(f"{self.where}: {name} is missing. Give {what}.")
-            return default
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise FormatError(f"{self.where}: {name} must be {what}, not {value!r}.")
-        return value
-
-    def count(self, name: str, default: int | None = None, least: int = 1) -> int:
-        value = self._take(name, default, (int,), f"an integer of at least {least}")
-        if not least <= value <= 1 << 24:
-            raise FormatError(f"{self.where}: {name} must lie between {least} and {1 << 24}, not {value}.")
-        return value
-
-    def either(self, name: str, other: str) -> int:
-        """A count under one of two names, the first of which goes before."""
-        return self.count(name if name in self or other not in self else other)
-
-    def number(self, name: str, default: float | None = None) -> float:
-        value = float(self._take(name, default, (int, float), "a number"))
-        if not abs(value) < float("inf"):
-            raise FormatError(f"{self.where}: {name} must be finite, not {value}.")
-        return value
-
-    def text(self, name: str, default: str | None = None) -> str:
-        return self._take(name, default, (str,), "a text")
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        return self._take(name, default, (bool,), "true or false")
-
-    def items(self, name: str, default: list | None = None) -> list:
-        return self._take(name, default, (list,), "a list")
-
-
 @dataclass(frozen=True)
 class LayerType:
     """A row of the table: what the layer is made of, and the shape in which it takes one example.
@@ -170,6 +122,8 @@ class LayerType:
 def _conv(kind: Callable[..., Module], axes: tuple[str, ...], transposed: bool = False) -> LayerType:
     def build(f: Fields, own: dict[str, Any]) -> Module:
         more = {"output_padding": f.count("output_padding", 0, 0)} if transposed else {}
+        if transposed and more["output_padding"] >= f.count("stride", 1):
+            raise FormatError(f"{f.where}: output_padding must be smaller than stride.")
         return kind(
             f.count("input_channels", 1), f.count("filters"), f.count("kernel_size", 3),
             f.count("stride", 1), f.count("padding", 0, 0), **more, **own,
@@ -194,7 +148,7 @@ def _attention(f: Fields, own: dict[str, Any]) -> Module:
     heads = f.count("num_heads", 4)
     return RotaryAttention(
         f.count("d_model"), heads, f.count("num_kv_heads", heads),
-        f.count("head_dim") if "head_dim" in f else None, f.number("rope_freq_base", 10000.0), **own,
+        f.count("head_dim") if "head_dim" in f else None, f.positive("rope_freq_base", 10000.0), **own,
         tile_size=f.count("tile_size", 0, 0) if f.flag("use_tiling") else None,
     )  # fmt: skip
 
@@ -204,18 +158,24 @@ def _softmax(f: Fields, own: dict[str, Any]) -> Module:
     if kind == "grid":
         return SoftmaxVariant(kind, rows=f.count("softmax_rows"), columns=f.count("softmax_cols"))
     if kind == "hierarchical":
-        return SoftmaxVariant(kind, levels=f.items("hierarchy_levels"))
+        return SoftmaxVariant(kind, levels=f.counts("hierarchy_levels"))
     if kind == "temperature":
-        return SoftmaxVariant(kind, temperature=f.number("temperature", 1.0))
+        return SoftmaxVariant(kind, temperature=f.positive("temperature", 1.0))
     if kind == "gumbel":
-        tau = f.number("temperature", 1.0)
+        tau = f.positive("temperature", 1.0)
         if f.flag("gumbel_noise", True):
             return SoftmaxVariant(kind, tau=tau)
         return SoftmaxVariant("temperature", temperature=tau)
     if kind == "masked":
-        return SoftmaxVariant(kind, mask=tensor([bool(m) for m in f.items("mask")], device=own.get("device")))
+        mask = f.items("mask")
+        if not all(isinstance(m, int) and m in (0, 1) for m in mask):
+            raise FormatError(f"{f.where}: mask must be true and false, or 1 and 0, not {mask!r}.")
+        return SoftmaxVariant(kind, mask=tensor([bool(m) for m in mask], device=own.get("device")))
     if kind == "entmax":
-        return SoftmaxVariant(kind, alpha=f.number("entmax_alpha", 1.5))
+        alpha = f.number("entmax_alpha", 1.5)
+        if alpha < 1:
+            raise FormatError(f"{f.where}: entmax_alpha must be at least 1, not {alpha}.")
+        return SoftmaxVariant(kind, alpha=alpha)
     if kind == "mixture":
         raise FormatError(f"{f.where}: a mixture of softmaxes takes a prior, so it is no layer of a grid.")
     return SoftmaxVariant(kind)
@@ -229,7 +189,9 @@ def _parallel(f: Fields, own: dict[str, Any]) -> Module:
         more["gate"] = built(f.values.get("gate"), f"{f.where}, gate", own)
         more["top_k"] = f.count("top_k") if "top_k" in f else None
     if combine == "grid_scatter":
-        more["grid"] = f.items("grid")
+        more["grid"] = f.counts("grid")
+        if prod(more["grid"]) > MOST_CELLS:
+            raise FormatError(f"{f.where}: a grid of {more['grid']} has more than {MOST_CELLS} cells.")
         more["places"] = f.items("places") if "places" in f else None
     return Parallel(branches, combine, **more)
 
@@ -318,6 +280,7 @@ class Layer(Module):
     def __init__(self, specification: dict[str, Any], where: str = "layer", device=None, dtype=None):
         super().__init__()
         fields = Fields(specification, where)
+        refuse_deep(specification, where)
         kind = fields.text("type").lower()
         if kind not in LAYERS:
             raise FormatError(f"{where}: type must be one of {', '.join(LAYERS)}, not {kind!r}.")

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import FormatError, PellucidError
-from .layers import Fields, Layer
+from ..weights.document import as_bytes, parse_object
+from .fields import OF_NETWORK, PLACE, Fields
+from .layers import Layer
 from .network import GridNetwork, Link, Position
 from .packed.files import from_json, on_cpu_async, to_json
 from .packed.polymorphic import restore, stored
 
-PLACE = ("z", "y", "x", "l")
 SIZE = ("depth", "rows", "cols", "layers_per_cell")
 # A description of a few bytes must not ask for a machine's memory.
 LARGEST = 1 << 20  # positions
+LEVELS = 128  # of lists and objects: layers that lie too deep are told by their place
 
 
 def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=None) -> GridNetwork:
@@ -42,8 +44,6 @@ def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=Non
         6
     """
     spec = text if isinstance(text, dict) else _parsed(text)
-    if not isinstance(spec, dict):
-        raise FormatError(f"specification: a network is an object with fields, not {type(spec).__name__}.")
     fields = Fields(spec, "specification")
     size = Position(*[fields.count(name, 1) for name in SIZE])
     if np.prod(size, dtype=np.float64) > LARGEST:
@@ -60,7 +60,7 @@ def network_from_json(text: str | bytes | dict[str, Any], device=None, dtype=Non
             raise FormatError(f"{where}: the volume is only {', '.join(map(str, size))}.")
         if net.layer(place) is not None:
             raise FormatError(f"{where}: there is a layer already.")
-        inside = {k: v for k, v in given.items() if k not in (*PLACE, "weights", "disabled")}
+        inside = {k: v for k, v in given.items() if k not in OF_NETWORK}
         layer = Layer(inside, where, **own)
         if "weights" in given:
             _fill(layer, given["weights"], where)
@@ -114,7 +114,8 @@ def _described(network: GridNetwork, weights: bool) -> dict[str, Any]:
                 f"network_to_json: the layer at {place} is a {type(layer).__name__}. Only layers that "
                 "have a specification, of the class Layer, can be written as JSON."
             )
-        found: dict[str, Any] = {**dict(zip(PLACE, place, strict=True)), **layer.specification}
+        own = {k: v for k, v in layer.specification.items() if k not in OF_NETWORK}
+        found: dict[str, Any] = {**dict(zip(PLACE, place, strict=True)), **own}
         if place in network.disabled:
             found["disabled"] = True
         if weights and (state := stored(layer)):
@@ -130,11 +131,10 @@ def _dumped(spec: dict[str, Any]) -> str:
     return json.dumps(spec, separators=(",", ":"), sort_keys=True, default=to_json)
 
 
-def _parsed(text: str | bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"specification: this is no JSON: {error}") from error
+def _parsed(text: Any) -> dict[str, Any]:
+    if not isinstance(text, (str, bytes, bytearray)):
+        raise FormatError(f"specification: this is no JSON: it is a {type(text).__name__}.")
+    return parse_object("specification", as_bytes(text), deepest=LEVELS)
 
 
 def _connect(given: Any, where: str, net: GridNetwork) -> None:

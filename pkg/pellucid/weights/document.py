@@ -62,6 +62,15 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
     return document
 
 
+def as_bytes(text: str | bytes | bytearray) -> bytes:
+    """A text as `parse_object` takes it. What UTF-8 has not, halves of a pair, is no JSON there either."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if not isinstance(text, (bytes, bytearray)):
+        raise TypeError(f"a {type(text).__name__} is no text")
+    return bytes(text)
+
+
 def _extent(text: bytes) -> tuple[int, int]:
     """The most levels of brackets and a bound of the number of values, in time and memory of the text's size.
 

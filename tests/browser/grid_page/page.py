@@ -87,13 +87,51 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool((a - b).abs().max() < 1e-5)
 
 
+def nested(deep: int) -> str:
+    """A specification of layers within each other."""
+    inner = '{"type":"sequential","sequential_layers":['
+    return '{"layers":[' + inner * deep + '{"type":"dense","d_model":2}' + "]}" * deep + "]}"
+
+
+def genome(**changed) -> str:
+    """Genes of two inputs and one output, with some changed."""
+    genes = {"inputs": 2, "outputs": 1, "activations": {"3": "tanh"}, "connections": []}
+    return json.dumps({**genes, **changed})
+
+
+def header(**changed) -> bytes:
+    """A safetensors file of one tensor, with a header in which something is changed."""
+    told = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16], **changed}
+    text = json.dumps({"weight": told}).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(16)
+
+
 def refused() -> bool:
     """Whether specifications, genomes and checkpoints that are broken get an error of the library."""
+    network_from_json(nested(32))(torch.ones(1, 2))
+    grid.Genome.from_json(genome())
+    grid.load_universal(header())
     for read, given in (
         (network_from_json, {"layers": [{"type": "sponge"}]}),
         (network_from_json, '{"layers": ['),
+        (network_from_json, "[" * 100_000),
+        (network_from_json, nested(33)),
+        (network_from_json, nested(400)),
+        (network_from_json, {"layers": [{"type": "dense", "d_model": -1}]}),
+        (network_from_json, {"layers": [{"type": "dense", "d_model": 1 << 24}]}),
+        (network_from_json, {"depth": float("nan")}),
+        (network_from_json, {"depth": 1 << 20, "rows": 1 << 20}),
+        (network_from_json, None),
         (grid.Genome.from_json, '{"inputs": 0}'),
+        (grid.Genome.from_json, genome(inputs=1 << 30)),
+        (grid.Genome.from_json, genome(activations={"3": "sponge"})),
+        (grid.Genome.from_json, "[" * 100_000),
         (grid.load_universal, b'\x08\0\0\0\0\0\0\0{"a": 1}'),
+        (grid.load_universal, header(shape=[-2, -2])),
+        (grid.load_universal, header(shape=[1 << 40, 1 << 40])),
+        (grid.load_universal, header(dtype=[])),
+        (grid.load_universal, header()[:-3]),
+        (grid.load_tensors, header(data_offsets=[0, 1 << 60])),
         (grid.load_tensors, b"\xff" * 9),
     ):
         try:

@@ -12,8 +12,10 @@ import numpy as np
 from ...errors import ArgumentError, FormatError, ShapeError
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
+from ...weights.document import as_bytes, parse_object
 
 MOST_INPUTS = 1 << 20  # of a genome in a file
+MOST_WEIGHTS = 1 << 28  # between its nodes
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": lambda x: (4.9 * x).sigmoid(),
     "tanh": lambda x: x.tanh(),
@@ -62,7 +64,9 @@ class Genome:
             FormatError: it is no JSON, genes are missing or malformed, or the connections make a cycle.
         """
         try:
-            given = json.loads(text)
+            given = parse_object("Genome.from_json", as_bytes(text))
+            if not isinstance(given["connections"], list):
+                raise TypeError("connections are no list")
             genes = tuple(
                 ConnectionGene(_whole(g["innovation"]), _whole(g["source"]), _whole(g["target"]),
                                _number(g["weight"]), _flag(g["enabled"]))
@@ -72,6 +76,8 @@ class Genome:
                 _whole(given["inputs"]), _whole(given["outputs"]),
                 {int(n): a for n, a in given["activations"].items()}, genes,
             )  # fmt: skip
+            if len(made.activations) < len(given["activations"]):
+                raise ValueError("two activations are of one node")
             made._check()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if isinstance(error, FormatError):
@@ -83,6 +89,12 @@ class Genome:
         first = self.inputs + 1
         if not 1 <= self.inputs <= MOST_INPUTS:
             raise FormatError(f"Genome: there are {self.inputs} inputs; from 1 to {MOST_INPUTS} are read.")
+        nodes = len(self.activations)
+        if nodes * (first + nodes) > MOST_WEIGHTS:
+            raise FormatError(
+                f"Genome: {self.inputs} inputs and {nodes} other nodes have more than {MOST_WEIGHTS} weights "
+                "between them."
+            )
         outputs = range(first, first + self.outputs)
         if not 1 <= self.outputs <= len(self.activations) or not set(outputs) <= self.activations.keys():
             raise FormatError("Genome: there must be inputs and outputs, and an activation for each output.")

@@ -13,6 +13,7 @@ from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
 from ...weights.checkpoint import Checkpoint
 from ...weights.folder import open as open_file
+from ..fields import OF_NETWORK
 from ..layers import Layer
 from ..network import GridNetwork
 from ..packed.polymorphic import restore, stored
@@ -25,6 +26,7 @@ ORDER = (
     "*post_attention_layernorm", "*ffn_norm", "*ln_2", "*mlp", "*feed_forward", "*layers*", "*blocks*",
     "*norm", "*ln_f", "*lm_head", "*output",
 )  # fmt: skip
+DIGITS = 9  # of a layer's number
 OTHERS = ORDER.index("*layers*")
 ATTENTION = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight")
 GATED = ("gate_proj.weight", "up_proj.weight", "down_proj.weight")
@@ -98,12 +100,8 @@ def detect_layers(source: Any, hints: Mapping[str, Mapping[str, Any]] | None = N
         >>> [(a.type, a.name) for a in found.layers]
         [('dense', '0'), ('rms_norm', '1')]
     """
-    shapes = _shapes(source)
-    hints, used = hints or {}, set()
-    for pattern, fields in hints.items():
-        if not isinstance(fields, Mapping):
-            kind = type(fields).__name__
-            raise FormatError(f"detect_layers: the hint {pattern} must be fields by name, not {kind}.")
+    shapes, used = _shapes(source), set()
+    hints = _checked({} if hints is None else hints)
     groups: dict[str, dict[str, Shape]] = {}
     for name, shape in shapes.items():
         owner, _, last = name.rpartition(".")
@@ -202,8 +200,31 @@ def load_universal(
     return net, found
 
 
+def _checked(hints: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Hints that are fields of layers by patterns of names."""
+    if not isinstance(hints, Mapping):
+        raise FormatError(
+            f"detect_layers: hints are fields by patterns of layers' names, not {type(hints).__name__}."
+        )
+    for pattern, fields in hints.items():
+        if not isinstance(pattern, str):
+            raise FormatError(f"detect_layers: the pattern of a hint is a text, not {pattern!r}.")
+        if not isinstance(fields, Mapping) or not all(isinstance(name, str) for name in fields):
+            kind = type(fields).__name__
+            raise FormatError(f"detect_layers: the hint {pattern} must be fields by name, not {kind}.")
+        if beside := sorted(fields.keys() & OF_NETWORK):
+            raise FormatError(f"detect_layers: the hint {pattern} can't say {', '.join(beside)} of a layer.")
+    return hints
+
+
 def _shapes(source: Any) -> dict[str, Shape]:
     if isinstance(source, Mapping) and not isinstance(source, Checkpoint):
+        for name, shape in source.items():
+            right = isinstance(shape, (tuple, list)) and all(isinstance(n, int) and n >= 0 for n in shape)
+            if not isinstance(name, str) or not right:
+                raise FormatError(
+                    f"detect_layers: shapes are lengths of axes by names of tensors, not {name!r}: {shape!r}."
+                )
         return {name: tuple(shape) for name, shape in source.items()}
     checkpoint = source if isinstance(source, Checkpoint) else open_file(source)
     return {name: info.shape for name, info in checkpoint.items()}
@@ -212,7 +233,8 @@ def _shapes(source: Any) -> dict[str, Shape]:
 def _is_apart(before: str, name: str) -> bool:
     """Whether two layers of a Sequential have others between them."""
     (one, _, first), (other, _, second) = before.rpartition("."), name.rpartition(".")
-    return one == other and first.isdecimal() and second.isdecimal() and int(second) > int(first) + 1
+    numbers = all(part.isdecimal() and len(part) <= DIGITS for part in (first, second))
+    return one == other and numbers and int(second) > int(first) + 1
 
 
 def _rank(name: str) -> tuple:
@@ -221,7 +243,7 @@ def _rank(name: str) -> tuple:
     for part in name.split("."):
         path = f"{path}.{part}" if path else part
         place = next((k for k, p in enumerate(ORDER) if fnmatchcase(part, p)), OTHERS)
-        number = int(part) if part.isdecimal() else -1
+        number = int(part) if part.isdecimal() and len(part) <= DIGITS else -1
         key.append((0 if number >= 0 else place, number, re.sub(r"\d+", lambda m: m[0].zfill(9), part)))
     return tuple(key)
 
@@ -275,7 +297,14 @@ def _recognised(name: str, parts: dict[str, Shape], given: Mapping[str, Any]) ->
 
 def _attention(name: str, parts: dict[str, Shape], given: Mapping[str, Any]) -> Archetype | None:
     q, k, v, o = (parts[p] for p in ATTENTION)
-    if k != v or len(q) != 2 or o != (q[1], q[0]) or k[1:] != q[1:] or q[0] % k[0]:
+    if (
+        any(0 in shape for shape in (q, k))
+        or k != v
+        or len(q) != 2
+        or o != (q[1], q[0])
+        or k[1:] != q[1:]
+        or q[0] % k[0]
+    ):
         return None
     group, notes = q[0] // k[0], []
     heads = given.get("num_heads")
@@ -302,8 +331,10 @@ def _recurrent(name: str, parts: dict[str, Shape]) -> Archetype | None:
     wanted = {f"{p}_l0" for p in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
     if set(parts) != wanted or len(hidden) != 2 or inputs[0] != hidden[0]:
         return None
+    if 0 in (*inputs, *hidden) or hidden[0] % hidden[1]:
+        return None
     kind = {4: "lstm", 1: "rnn"}.get(hidden[0] // hidden[1])
-    if kind is None or hidden[0] % hidden[1]:
+    if kind is None:
         return None
     path = f"{name}." if name else ""
     tensors = {f"layer.layer.{p}": path + p for p in sorted(wanted)}

@@ -15,6 +15,7 @@ from ...errors import FormatError
 from ...nn.modules.module import Module
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
+from ...weights.document import as_bytes, parse_object
 from ...weights.folder import open as open_file
 from ...weights.saving import save_file
 from ..loading.tensors import load_tensors
@@ -76,10 +77,10 @@ def load_packed(module: Module, filename: str | PathLike) -> Module:
     """
     checkpoint = open_file(filename)
     try:
-        packed = json.loads(checkpoint.metadata[KEY])
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        packed = parse_object(f"{filename}: {KEY}", as_bytes(checkpoint.metadata[KEY]), deepest=8)
+    except (KeyError, TypeError) as error:
         raise FormatError(f"{filename}: its header has no list {KEY!r} of packed tensors.") from error
-    if not isinstance(packed, dict) or not all(isinstance(v, dict) for v in packed.values()):
+    if not all(isinstance(v, dict) for v in packed.values()):
         raise FormatError(f"{filename}: {KEY} must say the fields of each packed tensor.")
     plain = load_tensors(checkpoint)
     state: dict[str, Tensor | PackedTensor] = {}
