@@ -122,7 +122,7 @@ def test_files_are_converted(folder, gguf, tmp_path):
     pellucid.convert(gguf, tmp_path / "c.safetensors", dtype="float32")
     wide = pellucid.match(tmp_path / "c.safetensors", {"blk.0.ffn_up.weight": found}, tolerance=0.02)
     assert wide
-    with pytest.raises(DTypeError, match=r"is q8_0\. Say by dtype="):
+    with pytest.raises(DTypeError, match=r"is q8_0\. Say by dtype= \(--dtype\)"):
         pellucid.convert(gguf, tmp_path / "d.safetensors")
     with pytest.raises(ArgumentError, match=r"must end in \.gguf, \.safetensors or \.npz"):
         pellucid.convert(gguf, tmp_path / "d.bin")

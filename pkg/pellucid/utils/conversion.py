@@ -76,7 +76,7 @@ def convert(
             f"convert: {name!r} must end in .gguf, .safetensors or .npz; with format= it may be a folder."
         )
     if os.path.isfile(name) and not overwrite:
-        raise ArgumentError(f"convert: {name!r} is there. Give another name, or overwrite=True.")
+        raise ArgumentError(f"convert: {name!r} is there. Give another name, or overwrite=True (--force).")
     if dtype is not None and dtype not in FLOATS:
         raise ArgumentError(f"convert: dtype is {dtype!r}; there are {', '.join(FLOATS)}.")
     if dtype is not None and format is not None:
@@ -134,7 +134,9 @@ def _becomes(where: str, info: weights.TensorInfo, dtype: DType | None) -> DType
     if kind is None or not (info.dtype in BLOCK_FORMATS or kind.numpy is not None):
         raise DTypeError(f"{where}: {info.name} is of {info.dtype}, which is no dtype here.")
     if kind.is_quantized and dtype is None:
-        raise DTypeError(f"{where}: {info.name} is {info.dtype}. Say by dtype= which floats it becomes.")
+        raise DTypeError(
+            f"{where}: {info.name} is {info.dtype}. Say by dtype= (--dtype) which floats it becomes."
+        )
     return dtype if dtype is not None and (kind.is_quantized or kind.is_floating_point) else kind
 
 
