@@ -86,9 +86,10 @@ class Heap {
  * depends on what is alive, not on the order in which the rest was freed. So a program that repeats itself gets the
  * blocks of its last round, and finds their bind groups, whatever was done between.
  *
- * Live and free blocks together stay below `keptFloor`, or below what the last submissions had alive at most, whichever
- * is more: a program that repeats itself finds the blocks of its last round, since new ones cost the time to fill them
- * with zeros; one that shrinks gives them back some submissions later.
+ * Live and free blocks together stay below `keptFloor`, or below the sum over all sizes of what the last submissions
+ * had alive of each at most, whichever is more: a program that repeats itself finds the blocks of its last round, since
+ * new ones cost the time to fill them with zeros; one that shrinks gives them back some submissions later. What needs
+ * its sizes one after the other keeps no more than twice what was alive at once.
  *
  * `create(block)` makes its GPU buffer; `forget(block)` is called before a block is destroyed.
  */
@@ -109,6 +110,10 @@ export class Pool {
     // The most live bytes since this epoch began, and in the one before.
     this.peak = 0;
     this.peakBefore = 0;
+    // Size -> live blocks, and the most of them.
+    this.live = new Map();
+    this.most = new Map();
+    this.mostBefore = new Map();
   }
 
   /** A block for `nbytes`: the free one of its size that was made first, if there is one. */
@@ -127,6 +132,9 @@ export class Pool {
     this.liveBlocks++;
     this.liveBytes += bytes;
     if (this.liveBytes > this.peak) this.peak = this.liveBytes;
+    const alive = (this.live.get(bytes) ?? 0) + 1;
+    this.live.set(bytes, alive);
+    if (alive > (this.most.get(bytes) ?? 0)) this.most.set(bytes, alive);
     return block;
   }
 
@@ -139,6 +147,7 @@ export class Pool {
     if (this.newest === null) this.oldest = block;
     else this.newest.newer = block;
     this.newest = block;
+    this.live.set(block.bytes, this.live.get(block.bytes) - 1);
     this.liveBlocks--;
     this.liveBytes -= block.bytes;
     this.pooledBytes += block.bytes;
@@ -146,12 +155,24 @@ export class Pool {
 
   /** Destroy the oldest free blocks beyond the cap. After every submission: an encoded command may use a free block. */
   settle() {
-    const cap = Math.max(this.keptFloor, this.peak, this.peakBefore);
-    while (this.pooledBytes + this.liveBytes > cap && this.oldest !== null) this.#destroyOldest();
+    if (this.pooledBytes + this.liveBytes > this.keptFloor) {
+      const cap = this.#cap();
+      while (this.pooledBytes + this.liveBytes > cap && this.oldest !== null) this.#destroyOldest();
+    }
     if (++this.submissions % EPOCH === 0) {
       this.peakBefore = this.peak;
       this.peak = this.liveBytes;
+      for (const [bytes, count] of this.live) if (count === 0) this.live.delete(bytes);
+      this.mostBefore = this.most;
+      this.most = new Map(this.live);
     }
+  }
+
+  #cap() {
+    let repeated = 0;
+    for (const [bytes, count] of this.most) repeated += bytes * Math.max(count, this.mostBefore.get(bytes) ?? 0);
+    for (const [bytes, count] of this.mostBefore) if (!this.most.has(bytes)) repeated += bytes * count;
+    return Math.max(this.keptFloor, Math.min(repeated, 2 * Math.max(this.peak, this.peakBefore)));
   }
 
   /** Destroy every free block. Only between submissions. */

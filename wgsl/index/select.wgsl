@@ -3,8 +3,10 @@
 // x       (outer, limit, inner)   contiguous
 // ids     (picked)                int64; a bad one is reported and reads row 0
 // out     (outer, picked, inner)
-// grid    one workgroup per WORKGROUP elements of out, one lane each
+// grid    one workgroup per 4 * WORKGROUP elements of out; a lane makes four, WORKGROUP apart, and asks for all
+//         before it stores
 // fuses   -> out
+// turns   4
 // uses    status
 
 alias T = f32;
@@ -31,15 +33,29 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_ids(i: u32) -> vec2<u32> { return ids[params.ids_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 
+fn picked(k: u32) -> T {
+    let row = k / params.inner;
+    let id = checked_index(load_ids(row % params.picked), params.limit, WRAP);
+    let source = row / params.picked * params.limit + id;
+    return load_x(source * params.inner + k % params.inner);
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let k = (id.y * count.x + id.x) * WORKGROUP + lane;
-    if (k >= params.count) {
+    let first = (id.y * count.x + id.x) * (4u * WORKGROUP) + lane;
+    if (first + 3u * WORKGROUP < params.count) {
+        let value_0 = picked(first);
+        let value_1 = picked(first + WORKGROUP);
+        let value_2 = picked(first + 2u * WORKGROUP);
+        let value_3 = picked(first + 3u * WORKGROUP);
+        store_out(first, value_0);
+        store_out(first + WORKGROUP, value_1);
+        store_out(first + 2u * WORKGROUP, value_2);
+        store_out(first + 3u * WORKGROUP, value_3);
         return;
     }
-    let row = k / params.inner;
-    let picked = checked_index(load_ids(row % params.picked), params.limit, WRAP);
-    let source = row / params.picked * params.limit + picked;
-    store_out(k, load_x(source * params.inner + k % params.inner));
+    for (var k = first; k < params.count; k += WORKGROUP) {
+        store_out(k, picked(k));
+    }
 }

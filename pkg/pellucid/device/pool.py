@@ -94,9 +94,11 @@ class Pool:
     order in which the rest was freed. So a program that repeats itself gets the blocks of its last round, and
     finds their bind groups, whatever was done between.
 
-    Live and free blocks together stay below ``keep_bytes``, or below what the last submissions had alive at
-    most, whichever is more: a program that repeats itself finds the blocks of its last round, since new ones
-    cost the time to fill them with zeros; one that shrinks gives them back some submissions later.
+    Live and free blocks together stay below ``keep_bytes``, or below the sum over all sizes of what the last
+    submissions had alive of each at most, whichever is more: a program that repeats itself finds the blocks
+    of its last round, since new ones cost the time to fill them with zeros; one that shrinks gives them back
+    some submissions later. What needs its sizes one after the other keeps at most twice what was alive at
+    once.
     """
 
     def __init__(
@@ -109,8 +111,12 @@ class Pool:
         self._heaps: dict[int, list[int]] = {}
         self._made = 0
         self._submissions = 0
-        # The most live bytes since this epoch began, and in the one before.
+        # The most live bytes since this epoch began, and in the one before; size -> live blocks, and the most
+        # of them in both.
         self._peak = self._peak_before = 0
+        self._live: dict[int, int] = {}
+        self._most: dict[int, int] = {}
+        self._most_before: dict[int, int] = {}
         self.live_bytes = 0
         self.free_bytes = 0
         self.live_blocks = 0
@@ -131,6 +137,9 @@ class Pool:
         self.live_blocks += 1
         if self.live_bytes > self._peak:
             self._peak = self.live_bytes
+        alive = self._live[size] = self._live.get(size, 0) + 1
+        if alive > self._most.get(size, 0):
+            self._most[size] = alive
         return block
 
     def give(self, block, nbytes: int) -> None:
@@ -138,18 +147,27 @@ class Pool:
         size, number = block_size(nbytes), self._numbers[id(block)]
         heapq.heappush(self._heaps.setdefault(size, []), number)
         self._free[number] = (size, block)
+        self._live[size] -= 1
         self.live_bytes -= size
         self.live_blocks -= 1
         self.free_bytes += size
 
     def shrink(self) -> None:
         """Destroy the oldest free blocks beyond the cap. Call after every submit, never within a window."""
-        cap = max(self._keep, self._peak, self._peak_before)
-        while self.free_bytes + self.live_bytes > cap and self._free:
-            self._end_oldest()
+        if self.free_bytes + self.live_bytes > self._keep:
+            cap = self._cap()
+            while self.free_bytes + self.live_bytes > cap and self._free:
+                self._end_oldest()
         self._submissions += 1
         if self._submissions % EPOCH == 0:
             self._peak_before, self._peak = self._peak, self.live_bytes
+            self._live = {size: count for size, count in self._live.items() if count}
+            self._most_before, self._most = self._most, dict(self._live)
+
+    def _cap(self) -> int:
+        before, now = self._most_before, self._most
+        repeated = sum(size * max(now.get(size, 0), before.get(size, 0)) for size in {**now, **before})
+        return max(self._keep, min(repeated, 2 * max(self._peak, self._peak_before)))
 
     def trim(self) -> None:
         """Destroy every free block. Never within a window."""

@@ -57,7 +57,7 @@ def select_launch(
     count = outer * picked * inner
     params: dict[str, int | float] = {"count": count, "limit": limit, "picked": picked, "inner": inner}
     file = load("index/select").fill({"T": register_type(d), "WRAP": flag(wrap)})
-    return Launch(file, -(-count // 64), params, bind={"x": x, "ids": ids})
+    return Launch(file, -(-count // 256), params, bind={"x": x, "ids": ids})
 
 
 def _embedding_launch(call: Call) -> Launch:

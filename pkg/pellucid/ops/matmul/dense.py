@@ -21,13 +21,14 @@ from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...op.rules import refuse_complex
 from ...quant.rows import row_chunks
-from ...tensors.dtypes import complex64
+from ...tensors.dtypes import complex64, float32
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
 from ...tensors.tensor import Tensor
 from ..elementwise.complex import complex as joined
 from ..elementwise.complex import imag, real
 from ..quant.products import quant_linear, quant_product
+from ..reduce.reductions import sum
 from .launch import MatrixOperand, Product
 
 
@@ -171,14 +172,30 @@ def _through(input: Tensor, other: Tensor) -> Tensor:
     return quant_product(input, row_chunks(other.detach()))
 
 
+# Elements from which a product of two vectors is a reduction, which fills a GPU: the kernels of matrices cut
+# the depth into parts that are too few then.
+_LONG_VECTORS = 1 << 18
+
+
+def _are_long(input: Tensor, other: Tensor) -> bool:
+    a, b = input._meta, other._meta
+    is_long = a.rank == b.rank == 1 and a.shape == b.shape and a.shape[0] >= _LONG_VECTORS
+    return is_long and a.dtype is b.dtype is float32 and b.device is not CPU
+
+
 def _prepared(input, other):
-    """The product with a quantized weight, and on webgpu that of complex numbers: four of their parts."""
+    """The product with a quantized weight, and on webgpu that of complex numbers, four of their parts, and of
+    long vectors, the sum of what is multiplied."""
     held = getattr(other, "_meta", None)
     if held and held.dtype.is_quantized:
         if other._node is not None and other._node is not LEAF:
             return _through(input, other)
         return quant_product(input, row_chunks(other))
-    return by_parts(matmul, input, other) if held and are_complex(input, other) else None
+    if not held:
+        return None
+    if _are_long(input, other):
+        return sum(input * other)
+    return by_parts(matmul, input, other) if are_complex(input, other) else None
 
 
 def _numbers(call: Call):

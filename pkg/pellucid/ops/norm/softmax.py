@@ -26,6 +26,8 @@ from ..reduce.reductions import sum
 _LONG = 8192
 # For an axis that is not the last: as many rows, or columns as few, are worth only a lane a row.
 _MANY, _SHORT = 2048, 64
+# Lanes that fill a large GPU: with fewer rows, lanes take parts of columns, of rows as near as these.
+_FULL, _NEAR = 1 << 17, 32
 
 
 def _types(call: Call):
@@ -48,6 +50,17 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     holes = {"LOG": flag(log)}
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "inner": inner}
     bind = {"x": "input"}
+    parts = min(-(-columns // _SHORT), _FULL // max(rows, 1))
+    if inner >= _NEAR and parts > 1 and not is_direct():
+        chunk = -(-columns // parts)
+        parts = -(-columns // chunk)
+        params |= {"parts": parts, "chunk": chunk}
+        call.temporary("state", (rows * parts, 2))
+        groups = -(-rows * parts // 64)
+        return [
+            Launch(load(f"norm/softmax_columns_{step}").fill(holes), groups, params, bind=bind)
+            for step in ("parts", "finish")
+        ]
     if inner > 1 and (rows >= _MANY or columns <= _SHORT):
         return [Launch(load("norm/softmax_columns").fill(holes), -(-rows // 64), params, bind=bind)]
     lanes = rows_of(columns, rows)

@@ -8,8 +8,9 @@ from math import prod as product
 
 from ...op.kernel.variants import is_direct
 
-# Workgroups that fill a large GPU, and lanes where each makes an output of its own.
-_GROUPS, _OUTPUTS = 1024, 1 << 16
+# Workgroups that fill a large GPU, lanes where each makes an output of its own, and lanes where each walks
+# along an axis whose neighbours lie apart.
+_GROUPS, _OUTPUTS, _LANES = 1024, 1 << 16, 1 << 18
 # Outputs that neighbouring lanes of a strip make.
 _WIDTH = 32
 # Parts of a strip that one workgroup folds in less time than another dispatch takes, and elements of a part
@@ -111,7 +112,7 @@ def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, in
     if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
         return "columns", 1
     if not strips:
-        return "columns", min(-(-reduced // 16), -(-_OUTPUTS // outputs))
+        return "columns", min(-(-reduced // 16), -(-_LANES // outputs))
     parts = min(-(-reduced // 64), _GROUPS // (max(outer, 1) * -(-inner // _WIDTH)))
     if parts > 1 and (parts <= _FOLDED or reduced <= _FOLDED * _LONG):
         return "split_strips", min(parts, _FOLDED)

@@ -171,7 +171,7 @@ def _triangle(keep: str):
         rows, columns = m.shape[-2:]
         params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": call["diagonal"]}
         return Launch(
-            "shape/triangle", -(-m.numel // 64), params, {"keep": keep, "T": register_type(m.dtype)}
+            "shape/triangle", -(-m.numel // 256), params, {"keep": keep, "T": register_type(m.dtype)}
         )
 
     return launches
