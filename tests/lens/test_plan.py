@@ -168,9 +168,8 @@ def test_plans_are_json(model):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "must be an object"),
+        ("[", "not valid JSON.*Give what to_json wrote"),
+        ("[]", "an object was expected"),
         ('{"catch": []}', "'catch' is not known"),
         ('{"capture": [1]}', r"capture\[0\] is 1; it must be a text"),
         ('{"steer": [{"point": "z"}]}', r"steer\[0\]\.method is missing"),

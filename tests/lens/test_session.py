@@ -158,8 +158,8 @@ def test_a_session_is_saved_and_loaded(model, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: "{", "no JSON"),
-        (lambda s: "[]", "no saved session"),
+        (lambda s: "{", "not valid JSON.*Give what save wrote"),
+        (lambda s: "[]", "an object was expected"),
         (lambda s: s.replace('"dim": 32', '"dim": 33'), "Load that model"),
         (lambda s: s.replace('"parent": 3', '"parent": 7'), "nodes"),
         (lambda s: s.replace('"at": 4', '"at": 5'), "place to stand"),

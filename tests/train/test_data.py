@@ -91,7 +91,7 @@ def test_json_lines_and_csv(tmp_path):
     with pytest.raises(FormatError, match=r"line 2: is no JSON object, but \[2\]"):
         list(JsonLines(path))
     path.write_text('{"a": 1}\n{"a": \n')
-    with pytest.raises(FormatError, match="line 2: is no JSON: "):
+    with pytest.raises(FormatError, match="line 2: not valid JSON"):
         list(JsonLines(path))
     table = tmp_path / "a.csv"
     table.write_text('text,label\n"a, ""b""",1\nc,0\n')

@@ -1,15 +1,20 @@
 """JSON from strangers is looked at in linear time, and refused by depth and number of values."""
 
+import hashlib
 import json
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pellucid import weights
+import pellucid
+from pellucid import lens, nn, weights
 from pellucid.errors import FormatError
-from pellucid.weights.document import _extent, parse_object
+from pellucid.train import JsonLines, PeftConfig, Trainer, TrainerState, TrainingArguments
+from pellucid.weights.document import _extent, parse_object, parse_value
 from pellucid.weights.formats import gguf
 from weights import samples
 
@@ -38,6 +43,7 @@ def test_two_megabytes_are_refused_soon(name):
         assert time.monotonic() - began < 2
 
 
+MANY = b'{"a":[' + b"1," * 2_500_000 + b"1]}"
 JSON = st.recursive(
     st.none() | st.integers() | st.text('a"\\[]{},', max_size=6),
     lambda inner: (
@@ -66,10 +72,64 @@ def test_depth_and_number_of_values(value):
 
 def test_too_many_values_or_levels():
     with pytest.raises(FormatError, match=r"has 2,500,00. values"):
-        parse_object("x.json", b'{"a":[' + b"1," * 2_500_000 + b"1]}")
+        parse_object("x.json", MANY)
+    assert len(parse_value("x.json", MANY, most=None)["a"]) == 2_500_001
     with pytest.raises(FormatError, match="nest deeper than 64 levels"):
         parse_object("x.json", b'{"a":' * 100_000)
     assert parse_object("x.json", b'{"a":"[[[[{{{{"}', deepest=1) == {"a": "[[[[{{{{"}
+
+
+def test_texts_with_few_brackets_are_bounded_too():
+    with pytest.raises(FormatError, match="nest deeper than 2 levels"):
+        parse_value("x", b"[[[]]]", deepest=2)
+    with pytest.raises(FormatError, match="has 4 values; 3 are allowed"):
+        parse_value("x", b"[1,2,3]", most=3)
+    assert parse_value("x", b"[[1,2]]", deepest=2, most=4) == [[1, 2]]
+    assert parse_value("x", b'"[[["', deepest=2) == "[[["
+
+
+def resumed(folder: Path, name: str) -> None:
+    """A run goes on from a checkpoint of which a file is too deep."""
+    with pellucid.device("cpu"):
+        model = nn.Linear(1, 1)
+        args = TrainingArguments(folder, max_steps=1, save_steps=1, disable_tqdm=True)
+        data = [{"input": np.ones(1, np.float32)}] * 8
+        trainer = Trainer(model, args, train_dataset=data, compute_loss_func=lambda y, *_, **__: y.sum())
+        trainer.train()
+        checkpoint = folder / "checkpoint-1"
+        (checkpoint / name).write_bytes(DEEP)
+        sums = checkpoint / "checksums.json"
+        if name != sums.name:
+            sums.write_text(
+                json.dumps(json.loads(sums.read_text()) | {name: hashlib.sha256(DEEP).hexdigest()})
+            )
+        trainer.train(resume_from_checkpoint=str(checkpoint))
+
+
+def written(folder: Path) -> Path:
+    (folder / "deep").write_bytes(DEEP)
+    return folder / "deep"
+
+
+DEEP = b"[" * 100_000
+READERS = {
+    "Plan": lambda folder: lens.Plan.from_json(DEEP),
+    "Session": lambda folder: lens.Session.load(written(folder), None),
+    "JsonLines": lambda folder: JsonLines(written(folder)).list(),
+    "PeftConfig": lambda folder: PeftConfig.from_json(DEEP),
+    "TrainerState": lambda folder: TrainerState.from_json(DEEP),
+    **{
+        name: lambda folder, name=name: resumed(folder, name)
+        for name in ("checksums.json", "rng_state.json", "trainer_state.json")
+    },
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_lets_a_parser_recurse(name, tmp_path):
+    """In a page, a recursion this deep would end Python."""
+    with pytest.raises(FormatError, match=r": brackets nest deeper than \d+ levels\. The file is damaged"):
+        READERS[name](tmp_path)
 
 
 class Dribble(weights.MemorySource):

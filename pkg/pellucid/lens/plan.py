@@ -15,10 +15,13 @@ from ..errors import ArgumentError, FormatError
 from ..op.arguments import describe
 from ..tensors.construct import tensor
 from ..tensors.tensor import Tensor
+from ..weights.document import as_bytes, parse_object
 from ..weights.fields import FLAG, Field, check, either, listed, number, one_of, record, shown, text, whole
 from .changes import METHODS, Change
 
 _MOST = 1 << 16  # entries of a list
+_MOST_VALUES = 1 << 23  # of all lists
+_ADVICE = "Give what to_json wrote."
 _DTYPES = ("float32", "float16", "int64", "int32", "bool")
 _ENCODED = record(
     {"dtype": one_of(*_DTYPES), "shape": listed(whole(0), 8), "data": text(1 << 28)},
@@ -135,11 +138,9 @@ class Plan:
             FormatError: it is no plan; names the field.
         """
         try:
-            given = json.loads(source)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise FormatError(f"Plan: this is no JSON: {error}. Give what to_json wrote.") from None
-        if not isinstance(given, dict):
-            raise FormatError(f"Plan: it is {shown(given)}; it must be an object (dict).")
+            given = parse_object("Plan", as_bytes(source), most=_MOST_VALUES, advice=_ADVICE)
+        except TypeError as error:
+            raise FormatError(f"Plan: this is no JSON: {error}. {_ADVICE}") from None
         if unknown := sorted(given.keys() - _TABLE.keys()):
             raise FormatError(f"Plan: {shown(unknown[0])} is not known. There are {', '.join(_TABLE)}.")
         check("Plan", given, _TABLE)

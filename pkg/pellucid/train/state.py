@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from ..weights.document import as_bytes, parse_object
+
 
 @dataclass
 class TrainerState:
@@ -48,9 +50,14 @@ class TrainerState:
         return json.dumps(asdict(self), indent=2, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> TrainerState:
-        """The state that `to_json` wrote; names of transformers that are not here are left out."""
-        found = json.loads(text)
+    def from_json(cls, text: str | bytes) -> TrainerState:
+        """The state that `to_json` wrote; names of transformers that are not here are left out.
+
+        Raises:
+            FormatError: the text is no JSON object, or its brackets nest too deep.
+        """
+        # A run may log each of a million steps, so values are not counted.
+        found = parse_object("trainer_state.json", as_bytes(text), most=None)
         return cls(**{name: found[name] for name in cls.__dataclass_fields__ if name in found})
 
 

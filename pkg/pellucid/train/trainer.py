@@ -219,6 +219,7 @@ class Trainer:
         Raises:
             NonFiniteError: the loss or its gradients are NaN or infinite; names the op and its line.
             SourceError: there is no checkpoint, or a checkpoint at the end could not be written.
+            FormatError: the checkpoint that was named is not complete, or a file of it is damaged.
         """
         return now(self._train(resume_from_checkpoint))
 

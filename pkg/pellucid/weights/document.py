@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 
@@ -16,29 +17,60 @@ _STEPS = np.zeros(256, np.int8)  # levels that a byte opens
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
 
-def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = False) -> dict:
+def parse_object(where: str, text: bytes, **options: Any) -> dict:
     """A JSON object.
 
     Args:
         where: the file's name, for messages.
         text: UTF-8.
-        deepest: levels of brackets that are allowed.
-        unique: whether a name that occurs twice in an object is an error (as JSON has it, the last one
-        counts).
+        **options: of `parse_value`.
 
     Raises:
         FormatError: the text is not one.
     """
-    depth, values = _extent(text)
-    if values > _MOST_VALUES:
-        raise FormatError(
-            f"{where}: has {values:,} values; {_MOST_VALUES:,} are allowed. The file is damaged or made to "
-            "mislead."
-        )
-    if depth > deepest:
-        raise FormatError(
-            f"{where}: brackets nest deeper than {deepest} levels. The file is damaged or made to mislead."
-        )
+    document = parse_value(where, text, **options)
+    if not isinstance(document, dict):
+        raise FormatError(f"{where}: holds a JSON {type(document).__name__}; an object was expected.")
+    return document
+
+
+def parse_value(
+    where: str,
+    text: bytes,
+    *,
+    deepest: int = 64,
+    most: int | None = _MOST_VALUES,
+    unique: bool = False,
+    advice: str = "The file is damaged or of another format.",
+) -> Any:
+    """Whatever a JSON text holds.
+
+    Args:
+        where: the file's name, for messages.
+        text: UTF-8.
+        deepest: levels of brackets that are allowed.
+        most: values that are allowed; None for as many as there are.
+        unique: whether a name that occurs twice in an object is an error (as JSON has it, the last one
+        counts).
+        advice: what to do where the text is no JSON.
+
+    Raises:
+        FormatError: the text is no JSON, is too deep, or has too many values.
+    """
+    # Short texts, such as lines of a file of a million, have too few brackets to be looked at closely.
+    brackets = text.count(b"[") + text.count(b"{")
+    if brackets > deepest or (most is not None and brackets + text.count(b",") >= most):
+        depth, values = _extent(text)
+        if most is not None and values > most:
+            raise FormatError(
+                f"{where}: has {values:,} values; {most:,} are allowed. The file is damaged or made to "
+                "mislead."
+            )
+        if depth > deepest:
+            raise FormatError(
+                f"{where}: brackets nest deeper than {deepest} levels. The file is damaged or made to "
+                "mislead."
+            )
 
     def once(pairs: list) -> dict:
         result = dict(pairs)
@@ -49,17 +81,12 @@ def parse_object(where: str, text: bytes, *, deepest: int = 64, unique: bool = F
         return result
 
     try:
-        document = json.loads(text.decode(), object_pairs_hook=once if unique else None)
+        return json.loads(text.decode(), object_pairs_hook=once if unique else None)
     except FormatError:
         raise
     except (ValueError, RecursionError) as error:
         refuse(where, text[:BYTES], "JSON")
-        raise FormatError(
-            f"{where}: not valid JSON ({str(error)[:200]}). The file is damaged or of another format."
-        ) from None
-    if not isinstance(document, dict):
-        raise FormatError(f"{where}: holds a JSON {type(document).__name__}; an object was expected.")
-    return document
+        raise FormatError(f"{where}: not valid JSON ({str(error)[:200]}). {advice}") from None
 
 
 def as_bytes(text: str | bytes | bytearray) -> bytes:

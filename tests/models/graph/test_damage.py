@@ -118,6 +118,12 @@ def test_what_is_wrong_is_said(path, tmp_path):
     refused(lambda d: graph(d)["nodes"][-1].update(target="os.system"), r"os\.system \(", error=MissingError)
     refused(lambda d: graph(d)["outputs"].pop(), r"outputs")
     refused(lambda d: d["graph_module"]["signature"]["input_specs"].pop(), r"its signature \d")
+
+    def deep(document):
+        called = document["graph_module"]["module_call_graph"][0]["signature"]
+        called["in_spec"] = called["in_spec"].replace(json.dumps('["more"]'), json.dumps("[" * 60_000))
+
+    refused(deep, r"in_spec: a context: brackets nest deeper than 64 levels")
     weights = "weights_config.json"
     refused(
         lambda d: d["config"]["inner.weight"]["tensor_meta"]["sizes"].__setitem__(0, {"as_int": 99}),

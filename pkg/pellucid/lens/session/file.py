@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from ...errors import FormatError
+from ...weights.document import as_bytes, parse_object
 from ...weights.fields import Field, check, listed, record, shown, text, whole
 from ..plan import Plan
 
 _FORMAT = "pellucid session 1"
-_MOST = 1 << 20  # tokens, and characters of a plan
+_MOST = 1 << 20  # tokens, of four values each, and plans
 _NODE = record({"id": whole(0), "parent": whole(-1), "plan": whole(0)}, "id", "parent", "plan")
 _TABLE: dict[str, Field] = {
     "format": text(100),
@@ -65,11 +66,8 @@ def read_json(kind: Any, source: str, model: Any) -> Any:
     Raises:
         FormatError: it is no session, or one of a model of another shape.
     """
-    try:
-        given = json.loads(source)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"Session: this is no JSON: {error}. Give what save wrote.") from None
-    if not isinstance(given, dict) or given.get("format") != _FORMAT:
+    given = parse_object("Session", as_bytes(source), most=6 * _MOST, advice="Give what save wrote.")
+    if given.get("format") != _FORMAT:
         raise FormatError(f"Session: this is no saved session; its format is not {_FORMAT!r}.")
     if missing := sorted(_TABLE.keys() - given.keys()):
         raise FormatError(f"Session: {missing[0]} is missing. The file is damaged.")

@@ -5,7 +5,6 @@ No class of the file is imported: what is no container of Python becomes a datac
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import make_dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 from ...errors import ArgumentError, FormatError
 from ...op.arguments import describe
-from ...weights.document import parse_object
+from ...weights.document import as_bytes, parse_object, parse_value
 from ...weights.fields import check, shown, text
 from ..output import ModelOutput
 
@@ -90,7 +89,7 @@ def read_spec(where: str, spec: str, tuples: Mapping[str, Any]) -> ArgumentTree:
     Raises:
         FormatError: the text is no description.
     """
-    found = parse_object(where, b'{"spec": ' + spec.encode() + b"}").get("spec")
+    found = parse_object(where, b'{"spec": ' + as_bytes(spec) + b"}").get("spec")
     if not isinstance(found, list) or len(found) != 2 or found[0] != _VERSION:
         raise FormatError(f"{where} is {shown(found)}; a structure of version {_VERSION} was expected.")
     return _spec(where, found[1], tuples)
@@ -130,12 +129,7 @@ def _nothing(values: list) -> Any:
 
 
 def _context(where: str, context: Any) -> Any:
-    try:
-        return None if context is None else json.loads(context)
-    except (ValueError, RecursionError):
-        raise FormatError(
-            f"{where}: the context {shown(context)} is not JSON. The file is damaged."
-        ) from None
+    return None if context is None else parse_value(f"{where}: a context", as_bytes(context))
 
 
 def _is_key(key: Any) -> bool:

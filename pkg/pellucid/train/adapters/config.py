@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from ...errors import ArgumentError, FormatError, RangeError
+from ...weights.document import as_bytes, parse_object
 
 # Of peft's keys, those that change nothing while they are unset, and those that say how a file was made.
 _UNSET = (None, False, 0, 0.0, {}, [], "")
@@ -57,12 +58,7 @@ class PeftConfig:
             FormatError: it is none, of another kind of adapter, or has a setting that would compute
                 something else.
         """
-        try:
-            keys = json.loads(text)
-        except ValueError:
-            keys = None
-        if not isinstance(keys, dict):
-            raise FormatError("adapter_config.json: is no JSON object.")
+        keys = parse_object("adapter_config.json", as_bytes(text))
         kind = CONFIGS.get(keys.get("peft_type", ""))
         if kind is None:
             raise FormatError(

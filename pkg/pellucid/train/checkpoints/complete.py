@@ -27,6 +27,7 @@ from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_unflatten
 from ...utils.serialization import save
+from ...weights.document import parse_object
 
 CHECKSUMS = "checksums.json"
 _BESIDE = ".new"
@@ -130,13 +131,9 @@ def read(folder: Any, name: str) -> Steps:
     names = yield (folder, "names", (name,), {})
     if CHECKSUMS not in names:
         raise FormatError(f"{folder}/{below}: is no complete checkpoint: it has no {CHECKSUMS}.")
-    try:
-        sums = json.loads((yield (folder, "read", (f"{below}{CHECKSUMS}",), {})))
-        pairs = list(sums.items())
-    except (ValueError, AttributeError):
-        raise FormatError(f"{folder}/{below}{CHECKSUMS}: is no list of sums.") from None
+    text = yield (folder, "read", (f"{below}{CHECKSUMS}",), {})
     files = {}
-    for file, wanted in pairs:
+    for file, wanted in parse_object(f"{folder}/{below}{CHECKSUMS}", bytes(text)).items():
         data = yield (folder, "read", (f"{below}{file}",), {})
         found = hashlib.sha256(data).hexdigest()
         if found != wanted:

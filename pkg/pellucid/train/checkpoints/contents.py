@@ -14,6 +14,7 @@ from ...models.pretrained import PretrainedModel
 from ...models.saving import config_keys
 from ...tensors.tensor import Tensor
 from ...utils.serialization import load
+from ...weights.document import parse_object
 from ..state import TrainerState
 from .complete import on_cpu, packed, random_state, set_random_state, tensors_of
 
@@ -90,6 +91,7 @@ def load_run(trainer: Any, scaler: Any, files: Mapping[str, bytes]) -> None:
 
     Raises:
         WeightError: the checkpoint is of another model, or of other parameters.
+        FormatError: what it tells of the run, or of random numbers, is no JSON object.
     """
     load_model(trainer.model, files)
     trainer.optimizer.load_state_dict(_unpacked(files["optimizer.pt"]))
@@ -97,7 +99,7 @@ def load_run(trainer: Any, scaler: Any, files: Mapping[str, bytes]) -> None:
     if "scaler.pt" in files and scaler.is_enabled():
         scaler.load_state_dict(_unpacked(files["scaler.pt"]))
     plan = trainer.state
-    trainer.state = state = TrainerState.from_json(files["trainer_state.json"].decode())
+    trainer.state = state = TrainerState.from_json(files["trainer_state.json"])
     for name in (
         "max_steps",
         "num_train_epochs",
@@ -108,7 +110,7 @@ def load_run(trainer: Any, scaler: Any, files: Mapping[str, bytes]) -> None:
     ):
         setattr(state, name, getattr(plan, name))
     trainer.callback_handler.load(state.stateful_callbacks)
-    set_random_state(json.loads(files["rng_state.json"]))
+    set_random_state(parse_object("rng_state.json", files["rng_state.json"]))
 
 
 def _unpacked(data: bytes) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -16,7 +15,9 @@ import numpy as np
 from ...errors import ArgumentError, FormatError, SourceError
 from ...tensors.construct import tensor
 from ...utils.data.dataset import Dataset, IterableDataset
+from ...weights.document import as_bytes, parse_value
 
+_DEEPEST = 128  # levels of lists and objects in a line
 _IMAGES = (".bmp", ".gif", ".jpeg", ".jpg", ".npy", ".png", ".webp")
 
 
@@ -118,17 +119,15 @@ class JsonLines(_Lines):
 
     Raises:
         SourceError: a file is not there.
-        FormatError: while it is read: a line is no JSON object; names it by number.
+        FormatError: while it is read: a line is no JSON object, or nests deeper than 128 levels; names it by
+            number.
     """
 
     def examples(self, path: Path, file: Any) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            try:
-                found = json.loads(line)
-            except ValueError as error:
-                raise FormatError(f"{path}, line {number}: is no JSON: {error}.") from None
+            found = parse_value(f"{path}, line {number}", as_bytes(line), deepest=_DEEPEST, most=None)
             if not isinstance(found, dict):
                 raise FormatError(f"{path}, line {number}: is no JSON object, but {line.strip()[:60]}.")
             yield found
