@@ -8,9 +8,9 @@ Run: scripts/browser benchmarks/ops.py -- [OPTION...] [NAME...]   (add --native 
 
 Each row is an expression. Its bytes are those of the operands named in it and of its result, each once; its
 share is bytes per second, of those of `x.clone()`. Time is that of the device: calls are queued and waited
-for together, two lengths are subtracted, and the median of several pairs is taken. Launches are not fused;
-what is made of several is measured once more with fusion, each call submitted by itself so that no two are
-fused, and the shorter time counts. The last line is JSON.
+for together, two lengths are subtracted, and the median of several pairs is taken. What is made of several
+launches is measured as they are and fused, which no two calls are, and the shorter time counts. The last line
+is JSON.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any
 PAIRS = 5
 # Seconds that the longer of two queues should take, and calls that it may have: their results are held.
 QUEUE, MOST_CALLS = 0.02, 48
-# Calls after which a window's launches are fused.
+# Queues of a length after which its launches are fused.
 WARM_UP = 4
 
 UNARY = """abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2
@@ -181,17 +181,9 @@ class Ours:
         self.wait()
         if self.stats()["dispatches"] == before + 1:
             return took
-
-        def alone() -> Any:
-            made = run()
-            self.t.webgpu.flush()  # what follows is not fused with it
-            return made
-
         self.t.webgpu.set_fusion(True)
         try:
-            for _ in range(WARM_UP):
-                alone()
-            return min(took, seconds(self, alone))
+            return min(took, seconds(self, run, WARM_UP))
         finally:
             self.t.webgpu.set_fusion(False)
 
@@ -217,8 +209,8 @@ def size(value: Any) -> int:
     return value.numel() * value.element_size()
 
 
-def seconds(library: Ours | PyTorch, run: Callable[[], Any]) -> float:
-    """What a call takes on the device."""
+def seconds(library: Ours | PyTorch, run: Callable[[], Any], warm_up: int = 0) -> float:
+    """What a call takes on the device, behind so many queues that are not measured."""
 
     def queue(calls: int) -> float:
         held = []
@@ -234,6 +226,11 @@ def seconds(library: Ours | PyTorch, run: Callable[[], Any]) -> float:
         queue(1)
     calls = max(2, min(MOST_CALLS, int(QUEUE / max(queue(2) / 2, 1e-6))))
     few = max(1, calls // 4)
+    for _ in range(warm_up):
+        queue(calls)
+        queue(few)
+    while not library.is_ready():
+        queue(few)
     found = [(queue(calls) - queue(few)) / (calls - few) for _ in range(PAIRS)]
     return statistics.median(found)
 
