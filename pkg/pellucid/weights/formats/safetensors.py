@@ -56,9 +56,15 @@ def read(header: Header):
     """
     source = header.source
     header.longest = 8 + LONGEST_HEADER
+    assert source.size is not None
+    if source.size < 8:
+        clause = describe(bytes(header.bytes[:BYTES]))
+        raise FormatError(
+            f"{source.name}: {clause}, and its {source.size} bytes are not even a header's length. "
+            "It is of another format, or it is cut short; download it again."
+        )
     yield from header.need(8, "the header's length")
     length = int.from_bytes(header.bytes[:8], "little")
-    assert source.size is not None
     begin = bytes(header.bytes[:BYTES])
     if 8 + length > source.size and is_safetensors(begin):
         raise FormatError(
