@@ -101,6 +101,16 @@ def block(row: Row) -> dict[str, Form]:
     return forms(layer, [(each,) for each in x])
 
 
+def scan(row: Row) -> dict[str, Form]:
+    if not hasattr(F, "selective_scan"):
+        raise Unavailable("there is no selective scan")
+    tokens, channels, states = row["tokens"], row["channels"], row["states"]
+    u = several(row, (1, tokens, channels), 40)
+    delta, a = tensor((1, tokens, channels), 41, 0.05, 0.1), tensor((channels, states), 42, 0.5, -1.0)
+    b, c = tensor((1, tokens, states), 43), tensor((1, tokens, states), 44)
+    return {"eager": Form(lambda i: F.selective_scan(u[i], delta, a, b, c)[0])}
+
+
 def upload(row: Row) -> dict[str, Form]:
     data = list(series(row["inputs"], (row["n"],), 23))
     return {"eager": Form(lambda i: torch.from_numpy(data[i]).to(DEVICE))}
@@ -172,6 +182,7 @@ ROWS: dict[str, Callable[[Row], dict[str, Form]]] = {
     "sum": total,
     "conv2d": conv2d,
     "block": block,
+    "scan": scan,
     "upload": upload,
     "readback": readback,
     "train_mlp": train_mlp,

@@ -2,7 +2,7 @@
 
 import { series, uniform } from "../data.js";
 import { train } from "./tfjs_train.js";
-import { block, layerNorm, parameters } from "./tfjs_layers.js";
+import { block, layerNorm, parameters, scan } from "./tfjs_layers.js";
 import { blockParameters } from "../models.js";
 
 // The whole library: the smaller package of its core has no gradients.
@@ -84,6 +84,16 @@ function rows(tf, sync) {
       const weights = parameters(tf, blockParameters(row));
       const inputs = several(row, [row.tokens, row.d], 22);
       return eager(inputs, [weights], (x, w) => block(tf, x, w, "", row));
+    },
+    scan({ tokens, channels, states, ...row }) {
+      const inputs = several(row, [tokens, channels], 40);
+      const shared = [
+        tensor([tokens, channels, 1], 41, 0.05, 0.1),
+        tensor([channels, states], 42, 0.5, -1),
+        tensor([tokens, 1, states], 43),
+        tensor([tokens, 1, states], 44),
+      ];
+      return eager(inputs, shared, (...given) => scan(tf, ...given), "a loop over positions, 2 ops each");
     },
     upload({ n, ...row }) {
       const values = series(row.inputs, n, 23);

@@ -10,6 +10,18 @@ export function layerNorm(tf, x, gain, shift) {
   return tf.add(tf.mul(tf.mul(centred, tf.rsqrt(tf.add(variance, 1e-5))), gain), shift);
 }
 
+/**
+ * The recurrence of Mamba, one position after another; all that does not depend on the state is computed at once.
+ * u: [tokens, channels]; delta: [tokens, channels, 1]; a: [channels, states]; b, c: [tokens, 1, states].
+ */
+export function scan(tf, u, delta, a, b, c) {
+  const factors = tf.unstack(tf.exp(tf.mul(delta, a)));
+  const [first, ...added] = tf.unstack(tf.mul(tf.mul(delta, tf.expandDims(u, -1)), b));
+  const states = [first];
+  added.forEach((more, k) => states.push(tf.add(tf.mul(states[k], factors[k + 1]), more)));
+  return tf.sum(tf.mul(tf.stack(states), c), -1);
+}
+
 function gelu(tf, x) {
   const inner = tf.mul(tf.add(x, tf.mul(tf.pow(x, 3), 0.044715)), Math.sqrt(2 / Math.PI));
   return tf.mul(tf.mul(x, 0.5), tf.add(tf.tanh(inner), 1));
