@@ -12,7 +12,7 @@ special = 10 * normal(7, 40)
 special[1, 3], special[2, 3], special[3], special[5, 1:], special[6] = np.nan, np.inf, -np.inf, -np.inf, -1e9
 special[4] = np.finfo(np.float32).min
 FAR = [((3, 50), 1), ((3, 50), 0), ((2, 3, 4), 1), ((5, 700), -1), ((7,), 0), ((), 0)]
-LONG = [((2, 20000), 1), ((9000, 3), 0)]
+LONG = [((2, 20000), 1), ((9000, 3), 0), ((2, 130, 33), 1)]
 # Shapes, and the axes at the end that are normalized.
 ROWS = [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5)), ((1, 3000), (3000,))]
 shared = {"variants": ("shared",)}

@@ -55,10 +55,8 @@ OF_VARIANTS = {
         for name in ("pair", "split", "tiled", "tiled_pair", "tiled_transposed", "tiles")
     ),
     *(f"matmul/quant/{name}" for name in ("vector", "vectors")),
-    *(
-        f"norm/{name}"
-        for name in ("layer_held", "rms_held", "softmax_finish", "softmax_held", "softmax_parts")
-    ),
+    *(f"norm/{name}" for name in ("layer_held", "rms_held", "softmax_held")),
+    *(f"norm/softmax_{name}" for name in ("columns_finish", "columns_parts", "finish", "parts")),
     *(
         f"reduce/{name}"
         for name in ("extremum_split_rows", "product_rows", "scan", "split_rows", "split_strips")

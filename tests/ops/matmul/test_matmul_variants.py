@@ -314,3 +314,18 @@ def test_buckets():
     ]  # fmt: skip
     assert key(Shape(1, 1000, 576, 3), "float32") == "float32 nn 1x1024x768x3"
     assert key(Shape(2, 8, 8, 8, False, True), "float16") == "float16 tt 2x8x8x8"
+
+
+def test_a_product_of_long_vectors_is_a_reduction():
+    a, b = normal(1 << 18), normal(1 << 18)
+    x, y = (pellucid.tensor(values, device="webgpu", requires_grad=True) for values in (a, b))
+    with pellucid.debug.trace() as trace:
+        out = x.dot(y)
+        pellucid.webgpu.flush()
+    assert not any("matmul" in dispatch.kernel for dispatch in trace)
+    check(out.detach(), a, b)
+    out.backward()
+    assert x.grad is not None
+    assert (x.grad.numpy() == b).all()
+    assert y.grad is not None
+    assert (y.grad.numpy() == a).all()
