@@ -99,6 +99,8 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         opened: Folder = yield weights, "open_folder", (source,), where
         place, checkpoint = opened.place, opened.checkpoint
         if place is None:
+            if checkpoint.format != "gguf":
+                raise _without_tokenizer(checkpoint.name, f"is a {checkpoint.format} file")
             return _from_checkpoint(checkpoint, config)
     else:
         place = weights.find(source, **where)
@@ -108,10 +110,7 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         if begin.startswith(b"GGUF"):
             return (yield from _from_file(place, config))
         if not kind.may_be_json(begin):
-            raise FormatError(
-                f"{place.name}: {kind.describe(begin)}, which holds no tokenizer. Give a GGUF file, or the "
-                "folder in which tokenizer.json, config.json and the weights lie."
-            )
+            raise _without_tokenizer(place.name, kind.describe(begin))
         document = yield from _read(place)
         if document is None:
             raise MissingFile(
@@ -132,6 +131,13 @@ def _load(source: Any, where: dict[str, Any], config: dict[str, Any]) -> Generat
         kind.refuse(f"{place.name}/tokenizer.json", document[: kind.BYTES], "a tokenizer")
     found = yield from _configuration(beside)
     return Tokenizer(libraries.backend(document, _extra_tokens(found)), found | config, document)
+
+
+def _without_tokenizer(name: str, clause: str) -> FormatError:
+    return FormatError(
+        f"{name}: {clause}, which holds no tokenizer. Give a GGUF file, or the folder in which "
+        "tokenizer.json, config.json and the weights lie."
+    )
 
 
 def _from_gguf(metadata: Mapping[str, Any], config: dict[str, Any]) -> Tokenizer:

@@ -38,9 +38,10 @@ class Header:
             at = len(self.bytes)
             size = self.source.size
             if size is not None and stop > size:
+                found = f"has {size:,}" if size else "is empty"
                 raise FormatError(
-                    f"{self.source.name}: {what} needs bytes up to {stop:,} but the file has {size:,}. It is "
-                    "cut short; download it again."
+                    f"{self.source.name}: {what} needs bytes up to {stop:,} but the file {found}. It is cut "
+                    "short; download it again."
                 )
             wanted = at + min(LARGEST_READ, max(FIRST_READ, at, stop - at))
             data = yield self.source, at, wanted if size is None else min(wanted, size)
