@@ -33,6 +33,7 @@ def run(file: str, arguments: tuple[str, ...], device: str | None) -> None:
     try:
         run_path(file, run_name="__main__")
     except Exception as error:
+        # The command tells its own errors in one line; a program's need the lines that led there.
         traceback.print_exception(error.with_traceback(_own(error.__traceback__, file)))
         sys.exit(1)
 
