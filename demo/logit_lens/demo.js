@@ -142,11 +142,7 @@ const explore = new Explore({
     show("generating", text);
   },
   done: (text) => show("ready", text),
-  failed(error) {
-    explain(error, adviceOn(error));
-    if (isLoss(error)) return lost();
-    show("ready", "That did not work.");
-  },
+  failed: (error) => failed(error),
   about: () => ({ prompt: run.prompt, model: model.name, source: absolute(model_at) || model.name }),
   isReady: () => document.body.dataset.state === "ready",
   path(nodes, text) {
@@ -269,11 +265,15 @@ async function generate() {
     const rate = Number((done.tokens / done.seconds).toPrecision(2));
     finished(`${reasons[done.reason]}: ${done.tokens} tokens with their lens in ${done.seconds.toFixed(1)} s, ${rate} a second.`);
   } catch (error) {
-    if (worker !== python || !python) return;
-    explain(error, adviceOn(error));
-    if (isLoss(error)) return lost();
-    finished("That did not work.");
+    if (worker === python && python) failed(error); // else the crash was told
   }
+}
+
+/** What was asked for did not work; the model is still there, unless its device is gone. */
+function failed(error) {
+  explain(error, adviceOn(error));
+  if (isLoss(error)) return lost();
+  finished("That did not work.");
 }
 
 /** Go on from the prompt with the tokens of a link, under its plans. */
@@ -370,14 +370,23 @@ element("stop").addEventListener("click", () => {
 });
 element("save").addEventListener("click", save);
 element("share").addEventListener("click", async () => {
-  if (!model_at) return finished("A file of this computer has no address that others could open.");
   if (document.body.dataset.state !== "ready") return;
-  const { tokens, plans, hash } = await python.run("await demo.experiment()");
-  const said = { model: model_at, hash, prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: tokens.join("."), view: explore.tab };
-  const link = await experiment(said, plans);
-  history.replaceState(null, "", link);
-  const copied = await navigator.clipboard?.writeText(link).then(() => true, () => false);
-  finished(copied ? "The link is copied. It opens this model, prompt and branch." : "The link stands in the address bar.");
+  if (!model_at) return finished("A file of this computer has no address that others could open.");
+  show("generating", "Making the link…");
+  const worker = python;
+  const inBar = "The link stands in the address bar.";
+  try {
+    const { tokens, plans, hash } = await python.run("await demo.experiment()");
+    const said = { model: model_at, hash, prompt: run.prompt, mode: run.chat ? "chat" : "plain", ids: tokens.join("."), view: explore.tab };
+    history.replaceState(null, "", await experiment(said, plans));
+  } catch (error) {
+    return worker === python && python && failed(error); // else the crash was told
+  }
+  finished(inBar);
+  if (!navigator.clipboard) return;
+  // A browser may take its time to copy, or ask first: meanwhile the page goes on.
+  const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  if (copied && element("status").textContent === inBar) element("status").textContent = "The link is copied. It opens this model, prompt and branch.";
 });
 
 const wanted = new URLSearchParams(location.search);

@@ -6,13 +6,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page
+from playwright.sync_api import TimeoutError as Timeout
 
 WAIT = 200_000  # milliseconds
 BLOCK = 50.0  # milliseconds that a page's thread may be busy with one task
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Wait for a condition in JavaScript; a page that never meets it is asked what it says instead."""
+    try:
+        page.wait_for_function(condition, timeout=WAIT)
+    except Timeout:
+        said = "document.body.dataset.state + ': ' + (document.querySelector('#status')?.textContent ?? '')"
+        notes = page.locator("#notes").inner_text(timeout=1000)
+        raise AssertionError(f"never {condition}; the page is {page.evaluate(said)!r}, its notes: {notes!r}") from None
+
+
 def ready(page: Page) -> None:
-    page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
+    wait_until(page, "document.body.dataset.state === 'ready'")
     assert page.locator("#notes").inner_text() == ""
 
 

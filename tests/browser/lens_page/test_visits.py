@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, load, open_tab, run_python, tokens
-from browser.pages import WAIT, press, ready
+from browser.pages import WAIT, press, ready, wait_until
 from models.tiny import loaded, ours
 from pellucid import lens
 
@@ -90,7 +90,7 @@ def test_the_link_opens_the_experiment_with_its_plans(page, site):
     page.goto(re.sub(r"hash=[0-9a-f]+", "hash=0123456789abcdef", link))
     page.wait_for_function("document.body.dataset.state === 'ready'", timeout=WAIT)
     expect(page.locator("#notes strong")).to_have_text("The model has changed since the link was made")
-    page.wait_for_function("document.querySelectorAll('#tree-view button.changed').length > 1")
+    wait_until(page, "document.querySelectorAll('#tree-view button.changed').length > 1")
     expect(page.locator("#status")).to_contain_text("a second", timeout=WAIT)
     assert seen_of(page) == before
     expect(page.locator("#steering-panel")).to_be_visible()
@@ -100,6 +100,8 @@ def test_the_link_holds_the_sum_of_weights_from_the_hub(page, site):
     run_python(page, f'torch.settings.hub_endpoint = "{site.url}hub"')
     expect(page.locator("#notes .said")).to_contain_text("`picture`", timeout=WAIT)
     page.get_by_role("textbox", name="Prompt", exact=True).fill(CLEAN)
+    # A browser that takes its time to copy a link holds nothing up.
+    page.evaluate("navigator.clipboard.writeText = () => new Promise((done) => setTimeout(done, 300))")
     sums = []
     for source, file in (("owner/name", "hub/owner/name/resolve/main/model"), ("/tiny/", "tiny/model")):
         load(page, source)
@@ -135,9 +137,7 @@ def test_a_lost_device_takes_the_model_and_not_the_text(page):
     )
     expect(page.locator("#status")).to_contain_text("load it again, and its text comes back")
     press(page, "Load")
-    page.wait_for_function(
-        "document.querySelectorAll('#tree-view button.path').length === " + str(len(before[0])), timeout=WAIT
-    )
+    wait_until(page, f"document.querySelectorAll('#tree-view button.path').length === {len(before[0])}")
     ready(page)
     path, _, rows = seen_of(page)
     assert path == before[0]
