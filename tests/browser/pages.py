@@ -17,9 +17,11 @@ def wait_until(page: Page, condition: str) -> None:
     try:
         page.wait_for_function(condition, timeout=WAIT)
     except Timeout:
-        said = "document.body.dataset.state + ': ' + (document.querySelector('#status')?.textContent ?? '')"
+        said = page.evaluate(
+            "document.body.dataset.state + ': ' + document.querySelector('#status')?.textContent"
+        )
         notes = page.locator("#notes").inner_text(timeout=1000)
-        raise AssertionError(f"never {condition}; the page is {page.evaluate(said)!r}, its notes: {notes!r}") from None
+        raise AssertionError(f"never {condition}; the page says {said!r}, notes {notes!r}") from None
 
 
 def ready(page: Page) -> None:
