@@ -95,6 +95,34 @@ class Storage:
             stream.kinds_given += 1
             stream.made_by_kind[kind] += nbytes
 
+    @staticmethod
+    def made_by_window(sizes: list[int]) -> list[Storage]:
+        """Activations of so many bytes, which a window that is about to be handed over makes.
+
+        Equal to ``[Storage(nbytes, direct=True) for nbytes in sizes]``, in half the time.
+        """
+        stream = _stream
+        nbytes = sum(sizes)
+        if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
+            stream.make_way(nbytes)
+        made, blank, free = [], object.__new__, stream.free
+        for nbytes in sizes:
+            storage: Storage = blank(Storage)
+            storage.version = 0
+            storage.kind = "activation"
+            try:
+                slot = free.pop()
+            except IndexError:
+                slot = stream.new_slot()
+            storage.slot = slot
+            # No call from here on, as above.
+            storage.nbytes = nbytes
+            stream.sizes[slot] = nbytes
+            storage.__del__ = stream.ends[slot]
+            stream.window_bytes += nbytes
+            made.append(storage)
+        return made
+
     def set_kind(self, kind: str) -> None:
         """Account it as something else, such as a cache."""
         if self.slot >= _stream.first_slot:  # else its device was closed

@@ -58,8 +58,12 @@ class Observers:
 
     def show(self, result: Any, values: dict[int, Any]) -> Any:
         """Have taps keep such values again; returns the result."""
+        taps = self.taps
         for k, value in values.items():
-            self.taps[k].keep(value)
+            # `Tap.keep` but for the turn, which counts while a function runs.
+            tap = taps[k]
+            tap.seen.pop(tap.path, None)
+            tap.seen[tap.path] = value
         return result
 
 

@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
+
 from ...device.commands import ALLOC, CODE_BITS, FREE, Command, walk
 from ...device.pool import BlockSizes, shared
 from ...device.stream import stream
@@ -16,6 +18,7 @@ from ..symbols import Form
 from .window import make_plan
 
 _WORD = (1 << 32) - 1
+_MANY = 32  # words that change, from which on it is quicker to write all than to look at each
 _RAW = -1  # a slot as it is, not in the head of a record
 
 # Slots of everything that lives within one window only: they exist while it runs, so all windows share them.
@@ -75,6 +78,12 @@ class Replay:
         self.is_moved: Callable[[list[int]], int] = eval(f"lambda value: {moved}")
         # The words that change, as the window has them.
         self._last: list[Any] = [None] * len(self._targets)
+        # Where there are many, one assignment writes all: the place in the window, and which word it gets.
+        self._all: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        if len(self._targets) > _MANY:
+            which = [k for k, places in enumerate(self._targets) for _ in places]
+            at = [at for places in self._targets for at in places]
+            self._all = np.frombuffer(self.window, np.uint32), np.array(at), np.array(which)
         del self._places, self._out
 
     def _fuse(self, words: list[Any]) -> list[Any]:
@@ -177,13 +186,17 @@ class Replay:
         words = self._words(slots, values)
         s, window, last = stream(), self.window, self._last
         with s.lock:
-            for k, word in enumerate(words):
-                if word != last[k]:
-                    # Unknown until all is written: an interrupt may fall anywhere.
-                    last[k] = None
-                    for at in self._targets[k]:
-                        window[at] = word
-                    last[k] = word
+            if self._all is not None:
+                written, at, which = self._all
+                written[at] = np.array(words, np.uint32)[which]
+            else:
+                for k, word in enumerate(words):
+                    if word != last[k]:
+                        # Unknown until all is written: an interrupt may fall anywhere.
+                        last[k] = None
+                        for at in self._targets[k]:
+                            window[at] = word
+                        last[k] = word
             if window:
                 # A copy: this one is written again before the stream has handed it over.
                 s.submit_window(window[:], self)

@@ -147,7 +147,7 @@ class Segment:
         s = stream()
         if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
             s.make_room(replay.passing_bytes)
-        storages = carried + [Storage(nbytes, "activation", True) for nbytes in self._made]
+        storages = carried + Storage.made_by_window(self._made)
         for place, kind in self._kinds:
             storages[place].set_kind(kind)
         replay.submit(call.slots + [each.slot for each in storages], values)
