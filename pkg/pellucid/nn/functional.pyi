@@ -393,10 +393,10 @@ def gumbel_softmax(
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """``input``, but 0 where it is at most ``lambd`` away from 0."""
 
-def hardsigmoid(input: Tensor) -> Tensor:
+def hardsigmoid(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``relu6(input + 3) / 6``."""
 
-def hardswish(input: Tensor) -> Tensor:
+def hardswish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * relu6(input + 3) / 6``."""
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
@@ -616,7 +616,7 @@ def max_unpool3d(
 ) -> Tensor:
     """The values at their places in an image of zeros: the inverse of a pooling."""
 
-def mish(input: Tensor) -> Tensor:
+def mish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * tanh(softplus(input))``."""
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:

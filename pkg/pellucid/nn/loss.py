@@ -7,8 +7,8 @@ from ..autograd.formulas import without
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import boolean, number
 from ..op.public import function
-from ..ops.elementwise.activations import hardtanh, logsigmoid, softplus
-from ..ops.elementwise.comparison import where
+from ..ops.elementwise.activations import logsigmoid, softplus
+from ..ops.elementwise.losses import bernoulli, huber
 from ..ops.index.gather import gather
 from ..ops.norm.softmax import log_softmax
 from ..tensors.shape import index
@@ -92,21 +92,6 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return reduced((input - target).abs(), reduction)
 
 
-def _huber_grad(g, input, target, delta):
-    """Beyond the corners the slope is that of a line."""
-    return g * hardtanh(input - target, -delta, delta)
-
-
-@composed(
-    name="huber_loss",
-    input=_huber_grad,
-    target=lambda g, input, target, delta: -_huber_grad(g, input, target, delta),
-)
-def _huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
-    d = (input - target).abs()
-    return where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
-
-
 @function(exports="nn.functional")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``.
@@ -121,17 +106,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
         raise RangeError(f"huber_loss: delta must be positive, not {delta}.")
     _real("huber_loss", input, target)
     _broadcast("huber_loss", input, target)
-    return reduced(_huber(input, target, delta), reduction)
-
-
-@composed(
-    name="smooth_l1_loss",
-    input=lambda g, input, target, beta: _huber_grad(g / beta, input, target, beta),
-    target=lambda g, input, target, beta: -_huber_grad(g / beta, input, target, beta),
-)
-def _smooth_l1(input: Tensor, target: Tensor, beta: float) -> Tensor:
-    d = (input - target).abs()
-    return where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta)
+    return reduced(huber(input, target, delta), reduction)
 
 
 @function(exports="nn.functional")
@@ -150,7 +125,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         return l1_loss(input, target, reduction)
     _real("smooth_l1_loss", input, target)
     _broadcast("smooth_l1_loss", input, target)
-    return reduced(_smooth_l1(input, target, beta), reduction)
+    return reduced(huber(input, target, beta) / beta, reduction)
 
 
 def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
@@ -285,20 +260,6 @@ def _with_probabilities(
     return reduced(loss, reduction)
 
 
-def _bernoulli_grad(g, input, target):
-    """At 0 and 1 the quotient is that of a number which is not quite."""
-    return g * (input - target) / ((1 - input) * input).clamp(min=1e-12)
-
-
-@composed(
-    name="binary_cross_entropy",
-    input=_bernoulli_grad,
-    target=lambda g, input: g * ((1 - input).log() - input.log()),
-)
-def _bernoulli(input: Tensor, target: Tensor) -> Tensor:
-    return -(target * input.log().clamp(min=-100.0) + (1 - target) * (-input).log1p().clamp(min=-100.0))
-
-
 @function(exports="nn.functional")
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
@@ -315,7 +276,7 @@ def binary_cross_entropy(
         ShapeError: the shapes differ.
     """
     _same_shape("binary_cross_entropy", input, target, weight)
-    loss = _bernoulli(input, target)
+    loss = bernoulli(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 

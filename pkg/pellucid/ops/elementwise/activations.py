@@ -269,11 +269,11 @@ def _mish_grad(g, input):
     return g * (t + input * input.sigmoid() * (1 - t * t))
 
 
-@function(exports="nn.functional")
-@composed(input=_mish_grad)
-def mish(input: Tensor) -> Tensor:
-    """``input * tanh(softplus(input))``."""
-    return input * softplus(input).tanh()
+mish = activation(
+    "mish", "input * tanh_of(softplus_of(input))",
+    lambda input: (input * np.tanh(np.logaddexp(0, input))).astype(input.dtype), _mish_grad,
+    "``input * tanh(softplus(input))``.", form=of_one_or_over,
+)  # fmt: skip
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
@@ -322,11 +322,17 @@ def relu6(input: Tensor) -> Tensor:
     return _bounded("relu6", input, 0.0, 6.0)
 
 
-@function(exports="nn.functional")
-@composed(input=lambda g, input: where((input > -3.0) & (input < 3.0), g / 6.0, 0.0))
-def hardsigmoid(input: Tensor) -> Tensor:
-    """``relu6(input + 3) / 6``."""
-    return (_float_input("hardsigmoid", input) + 3.0).clamp(0.0, 6.0) / 6.0
+def _relu6(x):
+    return np.minimum(np.maximum(x, 0), 6)
+
+
+_RELU6 = "select(clamp(input + 3.0, 0.0, 6.0), input, is_nan(input))"  # of the input and 3
+
+hardsigmoid = activation(
+    "hardsigmoid", f"{_RELU6} / 6.0", lambda input: _relu6(input + 3) / 6,
+    lambda g, input: where((input > -3.0) & (input < 3.0), g / 6.0, 0.0),
+    "``relu6(input + 3) / 6``.", form=of_one_or_over,
+)  # fmt: skip
 
 
 def _hardswish_grad(g, input):
@@ -334,8 +340,7 @@ def _hardswish_grad(g, input):
     return without(g * slope, input <= -3.0)
 
 
-@function(exports="nn.functional")
-@composed(input=_hardswish_grad)
-def hardswish(input: Tensor) -> Tensor:
-    """``input * relu6(input + 3) / 6``."""
-    return input * hardsigmoid(_float_input("hardswish", input))
+hardswish = activation(
+    "hardswish", f"input * {_RELU6} / 6.0", lambda input: input * _relu6(input + 3) / 6, _hardswish_grad,
+    "``input * relu6(input + 3) / 6``.", form=of_one_or_over,
+)  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...autograd.composed import composed
 from ...autograd.formulas import refused, without, zeros
 from ...errors import DTypeError
 from ...op.arguments import number
@@ -18,11 +17,10 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import function
-from ...op.rules import boolean, broadcast, float_only, ordered, promote, real_floating, refusing
+from ...op.rules import as_input, boolean, broadcast, float_only, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .arithmetic import pow
-from .comparison import where
 
 signbit = unary(
     "signbit",
@@ -169,8 +167,26 @@ lcm = binary(
 )  # fmt: skip
 
 
+_IS_INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
+
+
+@op(
+    dtype=float_only,
+    shape=as_input,
+    kernel=elementwise(
+        f"select(select(input, select(posinf, neginf, input < 0.0), {_IS_INFINITE}), nan, is_nan(input))",
+        i32=False,
+    ),
+    reference=lambda input, nan, posinf, neginf: np.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf),
+    grad={"input": lambda g, input: g * input.isfinite()},
+    exports=None,
+    public="nan_to_num",
+)
+def with_numbers(input: Tensor, nan: float, posinf: float, neginf: float) -> Tensor:
+    """A floating-point tensor with these in the place of NaN, infinity and its negative."""
+
+
 @function(method=True, in_place=True)
-@composed(input=lambda g, input: g * input.isfinite())
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
@@ -186,5 +202,4 @@ def nan_to_num(
     most = input.dtype.largest
     high = most if posinf is None else number(posinf, "nan_to_num: posinf")
     low = -most if neginf is None else number(neginf, "nan_to_num: neginf")
-    known = where(input.isnan(), 0.0 if nan is None else number(nan, "nan_to_num: nan"), input)
-    return where(known == np.inf, high, where(known == -np.inf, low, known))
+    return with_numbers(input, 0.0 if nan is None else number(nan, "nan_to_num: nan"), high, low)

@@ -1,0 +1,76 @@
+"""Losses of each element, before `nn.functional` takes their mean or their sum: one launch for each."""
+
+# A declaration has no body.
+# pyright: reportReturnType=false
+from __future__ import annotations
+
+import numpy as np
+
+from ...op.declaration import op
+from ...op.elementwise import elementwise
+from ...op.rules import broadcast, floating
+from ...tensors.tensor import Tensor
+from .activations import hardtanh
+
+_DISTANCE = "abs(input - {target})"
+
+
+def _huber_reference(input, target, delta):
+    d = np.abs(input - target)
+    return np.where(d < delta, d * d * 0.5, (d - 0.5 * delta) * delta)
+
+
+def _huber_grad(g, input, target, delta):
+    """Beyond the corners the slope is that of a line."""
+    return g * hardtanh(input - target, -delta, delta)
+
+
+@op(
+    dtype=floating,
+    shape=broadcast,
+    kernel=elementwise(
+        f"select(({_DISTANCE} - 0.5 * delta) * delta, 0.5 * {_DISTANCE} * {_DISTANCE}, {_DISTANCE} < delta)",
+        i32=False,
+    ),
+    reference=_huber_reference,
+    grad={
+        "input": _huber_grad,
+        "target": lambda g, input, target, delta: -_huber_grad(g, input, target, delta),
+    },
+    exports=None,
+    public="huber_loss",
+)
+def huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
+    """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
+
+
+def _bounded_log(text: str) -> str:
+    """A logarithm that is not below -100, in WGSL. Of what has none it stays NaN, which `max` would hide."""
+    return f"select(max({text}, -100.0), {text}, is_nan({text}))"
+
+
+def _bernoulli_reference(input, target):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yes, no = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
+    return -(target * yes + (1 - target) * no)
+
+
+@op(
+    dtype=floating,
+    shape=broadcast,
+    kernel=elementwise(
+        f"-({{target}} * {_bounded_log('log_of(input)')} "
+        f"+ (1.0 - {{target}}) * {_bounded_log('log1p_of(-input)')})",
+        i32=False,
+    ),
+    reference=_bernoulli_reference,
+    grad={
+        # At 0 and 1 the quotient is that of a number which is not quite.
+        "input": lambda g, input, target: g * (input - target) / ((1 - input) * input).clamp(min=1e-12),
+        "target": lambda g, input: g * ((1 - input).log() - input.log()),
+    },
+    exports=None,
+    public="binary_cross_entropy",
+)
+def bernoulli(input: Tensor, target: Tensor) -> Tensor:
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100."""
