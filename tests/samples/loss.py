@@ -38,6 +38,18 @@ def weighted(name: str, *arrays: np.ndarray, **options) -> Sample:
     return S(lambda t, *a: getattr(t.nn.functional, name)(*a[:-1], weight=a[-1].detach(), **options), *arrays)
 
 
+def by_weight(name: str) -> list[Sample]:
+    """Losses with weights, which have a gradient, too."""
+
+    def loss(t, x, y, weight, **options):
+        return getattr(t.nn.functional, name)(x, y, weight=weight, **options)
+
+    return [
+        *[S(loss, x, y, abs(y) + 0.1, reduction=how) for how in REDUCTIONS],
+        bad("weight", loss, x, y, y[:2]).but(error=ValueError),
+    ]
+
+
 def log_softmax(a: np.ndarray) -> np.ndarray:
     """Logarithms of probabilities."""
     return np.asarray(a - np.log(np.exp(a).sum(-1, keepdims=True)), np.float32)
@@ -54,9 +66,9 @@ def aligned(t, logs, *more, **options):
 
 
 SAMPLES: dict[str, list[Sample]] = {
-    "nn.functional.mse_loss": distance(),
-    "nn.functional.l1_loss": distance(),
-    "nn.functional.huber_loss": distance(S(x, y, reduction="none", delta=0.7),
+    "nn.functional.mse_loss": distance(*by_weight("mse_loss")),
+    "nn.functional.l1_loss": distance(*by_weight("l1_loss")),
+    "nn.functional.huber_loss": distance(S(x, y, reduction="none", delta=0.7), *by_weight("huber_loss"),
         bad("delta must be positive", x, y, delta=0).but(error=ValueError)),
     "nn.functional.smooth_l1_loss": distance(
         *[S(x, y, reduction="none", beta=beta) for beta in (0.6, 2.0, 0.0)],

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from operator import add
 from typing import Any
 
-from ..errors import ArgumentError, GradientError, ShapeError
+from ..errors import ArgumentError, GradientError, RangeError, ShapeError
 from ..tensors.dtypes import float32
 from ..tensors.tensor import Tensor
 from .engine import call_after, walk
@@ -66,7 +66,10 @@ def grad(
     grad_outputs=None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ):
     """The gradients of the sum of ``outputs`` with respect to ``inputs``, as a tuple; ``.grad`` is not
     touched.
@@ -76,13 +79,19 @@ def grad(
         inputs: a tensor or several, leaves or not.
         grad_outputs: the incoming gradients.
         retain_graph, create_graph: as in `backward`.
+        only_inputs: accepted; no other ``.grad`` is touched.
         allow_unused: give None for inputs that did not take part, instead of an error.
+        is_grads_batched: ``grad_outputs`` have one more axis, the first: several walks by `vmap`, whose
+            gradients have that axis, too.
+        materialize_grads: give zeros for inputs that did not take part.
 
     Returns:
         A tuple of tensors, one per input.
 
     Raises:
         GradientError: as `backward`, and for an input that did not take part.
+        RangeError: ``materialize_grads`` with ``allow_unused=False``.
+        ArgumentError: a batch without ``grad_outputs``.
 
     Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad.html
 
@@ -93,17 +102,47 @@ def grad(
         >>> torch.autograd.grad(first, x)[0].item()
         12.0
     """
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if materialize_grads and not allow_unused:
+        raise RangeError("grad: materialize_grads=True gives zeros where allow_unused=False wants an error.")
     inputs = _several(inputs, "grad", "inputs")
     for t in inputs:
         _takes_part(t, "grad")
-    roots = _roots(outputs, grad_outputs, "grad")
-    results = walk(roots, inputs, create_graph if retain_graph is None else retain_graph, create_graph)
+    if is_grads_batched:
+        if grad_outputs is None:
+            raise ArgumentError("grad: is_grads_batched=True needs grad_outputs, which have the axis.")
+        vectors = _several(grad_outputs, "grad", "grad_outputs", True)
+        results = _batched(outputs, inputs, vectors, create_graph, allow_unused)
+    else:
+        roots = _roots(outputs, grad_outputs, "grad")
+        keep = create_graph if retain_graph is None else retain_graph
+        results = walk(roots, inputs, keep, create_graph)
     if not allow_unused and any(g is None for g in results):
         raise GradientError(
             "grad: one of the inputs did not take part in the outputs. Give allow_unused=True to get None "
             "for it."
         )
+    if materialize_grads:  # without the axis of a batch, as PyTorch
+        results = [t.new_zeros(t.shape) if g is None else g for t, g in zip(inputs, results, strict=True)]
     return tuple(results)
+
+
+def _batched(
+    outputs: Any, inputs: list[Tensor], vectors: list, create_graph: bool, allow_unused: bool
+) -> list[Tensor | None]:
+    """The gradients for each example of a batch of vectors."""
+    from .mapped import vmap
+
+    unused: list[bool] = []
+
+    def one(*gradients: Tensor) -> tuple[Tensor, ...]:
+        found = grad(outputs, inputs, gradients, True, create_graph, allow_unused=allow_unused)
+        unused[:] = [g is None for g in found]
+        return tuple([g for g in found if g is not None])
+
+    found = iter(vmap(one)(*vectors))
+    return [None if is_unused else next(found) for is_unused in unused]
 
 
 def _takes_part(t: Tensor, where: str) -> None:

@@ -399,10 +399,10 @@ def hardsigmoid(input: Tensor, inplace: _bool = False, *, out: Tensor | None = N
 def hardswish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * relu6(input + 3) / 6``."""
 
-def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """Values moved into ``[min_val, max_val]``."""
 
-def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """In-place form of `hardtanh`: writes the result into this tensor and returns it."""
 
 def hinge_embedding_loss(
@@ -410,7 +410,9 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0) -> Tensor:
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
 
 def instance_norm(
@@ -440,7 +442,7 @@ def interpolate(
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``|input - target|``."""
 
 def layer_norm(
@@ -619,7 +621,7 @@ def max_unpool3d(
 def mish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * tanh(softplus(input))``."""
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``(input - target)^2``."""
 
 def multi_head_attention_forward(
@@ -724,7 +726,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """``max(input, 0)``."""
 
-def relu6(input: Tensor) -> Tensor:
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
 
 def relu_(input: Tensor, inplace: _bool = False) -> Tensor:

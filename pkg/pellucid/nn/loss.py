@@ -31,6 +31,15 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss.sum() if reduction == "sum" else loss
 
 
+def _weighted(name: str, loss: Tensor, input: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """`reduced`, of losses times weights where there are some; their mean is one by weight."""
+    if weight is None:
+        return reduced(loss, reduction)
+    _same_shape(name, input, weight, what="weight")
+    weighed = reduced(loss * weight, "sum" if reduction == "mean" else reduction)
+    return weighed / weight.sum() if reduction == "mean" else weighed
+
+
 def known(reduction: str) -> None:
     """Refuse a reduction that there is not.
 
@@ -47,11 +56,13 @@ def _real(name: str, *tensors: Tensor | None) -> None:
             raise DTypeError(f"{name}: takes no complex tensors. Work on real and imaginary parts.")
 
 
-def _same_shape(name: str, input: Tensor, target: Tensor, *factors: Tensor | None) -> None:
+def _same_shape(
+    name: str, input: Tensor, target: Tensor, *factors: Tensor | None, what: str = "target"
+) -> None:
     _real(name, input, target, *factors)
     if tuple(input.shape) != tuple(target.shape):
         raise ShapeError(
-            f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}. They must be equal."
+            f"{name}: input has shape {tuple(input.shape)}, {what} {tuple(target.shape)}. They must be equal."
         )
 
 
@@ -67,46 +78,55 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
         )
 
 
-@function(exports="nn.functional")
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@function(exports="nn.functional", aten="mse_loss.default(self, target, reduction=1)")
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``(input - target)^2``.
 
     Args:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
+        weight: factors of the losses, by which the mean is weighted; shape of the input, or None.
     """
     _real("mse_loss", input, target)
     _broadcast("mse_loss", input, target)
-    return reduced((input - target).square(), reduction)
+    return _weighted("mse_loss", (input - target).square(), input, weight, reduction)
 
 
-@function(exports="nn.functional")
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+@function(exports="nn.functional", aten="l1_loss.default(self, target, reduction=1)")
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``|input - target|``.
 
     Args:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
+        weight: factors of the losses, by which the mean is weighted; shape of the input, or None.
     """
     _broadcast("l1_loss", input, target)
-    return reduced((input - target).abs(), reduction)
+    return _weighted("l1_loss", (input - target).abs(), input, weight, reduction)
 
 
-@function(exports="nn.functional")
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+@function(exports="nn.functional", aten="huber_loss.default(self, target, reduction=1, delta=1.0)")
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``.
 
     Args:
         input, target: same shape.
         reduction: "mean", "sum" or "none".
         delta: positive.
+        weight: factors of the losses, whose plain mean is taken; shape of the input, or None.
     """
     delta = number(delta, "huber_loss: delta")
     if not delta > 0:
         raise RangeError(f"huber_loss: delta must be positive, not {delta}.")
     _real("huber_loss", input, target)
     _broadcast("huber_loss", input, target)
-    return reduced(huber(input, target, delta), reduction)
+    loss = huber(input, target, delta)
+    if weight is not None:
+        _same_shape("huber_loss", input, weight, what="weight")
+        loss = loss * weight
+    return reduced(loss, reduction)
 
 
 @function(exports="nn.functional")

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
 from ..autograd.edges import LEAF
+from ..errors import RangeError
 from ..ops.shape.joining import cat
 from ..ops.shape.slicing import slice_dim
 from . import dtypes as dt
 from .tensor import Tensor
 
-_options = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80}
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": inf, "edgeitems": 3, "linewidth": 80},
+}
+_options: dict[str, Any] = {**_PROFILES["default"], "sci_mode": None}
 
 
 def set_printoptions(
@@ -22,6 +28,8 @@ def set_printoptions(
     threshold: int | None = None,
     edgeitems: int | None = None,
     linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
 ) -> None:
     """Change how tensors print.
 
@@ -30,17 +38,31 @@ def set_printoptions(
         threshold: elements from which a tensor is summarised.
         edgeitems: items shown at each end of a summarised axis.
         linewidth: characters per line.
+        profile: all four at once: "default", "short" or "full", which summarises nothing; the others come
+            on top of it.
+        sci_mode: exponents always or never; if None, where the range of the numbers is wide.
+
+    Raises:
+        RangeError: there is no such profile.
 
     Source: https://pytorch.org/docs/stable/generated/torch.set_printoptions.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> torch.set_printoptions(precision=2, sci_mode=True)
+        >>> torch.tensor([1.0, 0.5], device="cpu")
+        tensor([1.00e+00, 5.00e-01], device='cpu')
+        >>> torch.set_printoptions(profile="default")
     """
-    for name, value in (
-        ("precision", precision),
-        ("threshold", threshold),
-        ("edgeitems", edgeitems),
-        ("linewidth", linewidth),
-    ):
-        if value is not None:
-            _options[name] = value
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise RangeError(
+                f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, not {profile!r}."
+            )
+        _options.update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    _options.update({name: value for name, value in given.items() if value is not None})
+    _options["sci_mode"] = sci_mode
 
 
 def describe(x: Tensor) -> str:
@@ -120,8 +142,10 @@ def _formatter(array: np.ndarray) -> tuple[Callable[[Any], str], int]:
 
 def _float_form(finite: np.ndarray) -> Callable[[float], str]:
     """Whole numbers with a point only, a wide range with exponents, others with fixed digits."""
-    precision = _options["precision"]
-    if finite.size:
+    precision, wanted = _options["precision"], _options["sci_mode"]
+    if wanted:
+        return lambda v: f"{v:.{precision}e}"
+    if finite.size and wanted is None:
         low, high = np.abs(finite).min(), np.abs(finite).max()
         if high / low > 1000 or high > 1e8 or low < 1e-4:
             return lambda v: f"{v:.{precision}e}"

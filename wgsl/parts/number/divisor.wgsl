@@ -31,7 +31,18 @@ fn i64_gcd(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     return i64_shift_left(u, twos);
 }
 
-fn gcd_u32(a: u32, b: u32) -> u32 { return i64_gcd(vec2<u32>(a, 0u), vec2<u32>(b, 0u)).x; }
+fn gcd_u32(a: u32, b: u32) -> u32 {
+    if (a == 0u || b == 0u) { return a | b; }
+    var u = a >> countTrailingZeros(a);
+    var v = b;
+    while (v != 0u) {
+        v >>= countTrailingZeros(v);
+        let less = min(u, v);
+        v = max(u, v) - less;
+        u = less;
+    }
+    return u << countTrailingZeros(a | b);
+}
 
 fn gcd_i32(a: i32, b: i32) -> i32 { return bitcast<i32>(gcd_u32(size_i32(a), size_i32(b))); }
 

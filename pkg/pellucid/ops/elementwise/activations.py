@@ -12,11 +12,11 @@ import numpy as np
 from ...autograd.composed import composed
 from ...autograd.formulas import without
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import number
+from ...op.arguments import boolean, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import activation, of_one_or_over, unary
-from ...op.public import function
+from ...op.public import copied_over, function
 from ...op.rules import as_input, broadcast, float_only, float_or_complex, real
 from ...tensors.tensor import Tensor
 from .comparison import where
@@ -308,18 +308,39 @@ def _float_input(name: str, input: Tensor) -> Tensor:
     return input
 
 
-@function(exports="nn.functional")
-@composed(input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Values moved into ``[min_val, max_val]``."""
+@composed(name="hardtanh", input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
+def _hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
     return _bounded("hardtanh", input, min_val, max_val)
 
 
-@function(exports="nn.functional")
-@composed(input=lambda g, input: _inside(g, input, 0.0, 6.0))
-def relu6(input: Tensor) -> Tensor:
-    """``min(max(input, 0), 6)``."""
+@function(exports="nn.functional", aten="hardtanh.default(self, min_val=-1, max_val=1)")
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Values moved into ``[min_val, max_val]``.
+
+    Args:
+        input: any real dtype that holds both bounds.
+        min_val, max_val: the bounds.
+        inplace: write the result over the input.
+    """
+    return (copied_over(_hardtanh) if boolean(inplace, "hardtanh: inplace") else _hardtanh)(
+        input, min_val, max_val
+    )
+
+
+@composed(name="relu6", input=lambda g, input: _inside(g, input, 0.0, 6.0))
+def _clamped_to_6(input: Tensor) -> Tensor:
     return _bounded("relu6", input, 0.0, 6.0)
+
+
+@function(exports="nn.functional", aten="relu6.default(self)")
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``.
+
+    Args:
+        input: any real dtype.
+        inplace: write the result over the input.
+    """
+    return (copied_over(_clamped_to_6) if boolean(inplace, "relu6: inplace") else _clamped_to_6)(input)
 
 
 def _relu6(x):
