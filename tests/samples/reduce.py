@@ -30,6 +30,11 @@ LARGEST = np.array([[3e38, 3.1e38, 2.9e38, 3.05e38], [3e38, -3e38, 1e38, 2], [1e
 low = 30 * normal(6, 7)
 low[0] = -np.inf
 holed = apart(3, 5, 4)
+# Rows of whole numbers, longer than what is sorted at once, and some with NaN.
+many = (100 * normal(2, 2, 1500)).round()
+many_holed = np.where(uniform(0, 1, 2, 2, 1500) < 0.1, np.nan, many).astype(np.float32)
+many_holed[0, 0] = many[0, 0]
+tall = many_holed.swapaxes(1, 2).copy()
 holed[0, 1, :2], holed[1, :2, 2], holed[2, 3, 3] = np.nan, np.nan, np.inf
 
 
@@ -60,6 +65,13 @@ WRONG = [bad("out of range", x, 5), bad("out of range", x, -4)]
 NONE = [S(np.zeros((0, 3), d), 0) for d in ("int64", "int32", "uint8", "bool", "float16")]
 no_axes = S(np.array(3.5, np.float32))
 shared = {"variants": ("shared",)}
+
+
+def kth(t, x, k):
+    """Along axis 1, and what stands at its place."""
+    return x.kthvalue(k, 1)[0], x.gather(1, x.kthvalue(k, 1, True)[1])
+
+
 SAMPLES: dict[str, list[Sample]] = {
     "sum": [
         *over(x), *each(DTYPES, small), *each(WHOLE, 30 * normal(40, 50), 0), *long(**shared), S(big, 1),
@@ -162,13 +174,19 @@ SAMPLES: dict[str, list[Sample]] = {
         name: [
             S(distinct), S(holed), *[S(a, d, k) for a in (distinct, holed) for d in (0, 1,
         -1) for k in (False, True)],
-            S(normal(2, 3000), 1).but(layouts=("contiguous",)), no_axes, no_axes.but(args=(*no_axes.args, 0)),
+            *[S(lambda t, x, name=name: getattr(x, name)(-1)[0], a) for a in (many, many_holed)],
+            no_axes, no_axes.but(args=(*no_axes.args, 0)),
             S(ties), *each(DTYPES[:-1], distinct, 1), S(nothing(0)).but(grad=False),
             bad("no elements", nothing(2, 0), 1), *WRONG
         ]
         for name in ("median", "nanmedian")
     },
-    "kthvalue": [S(distinct, 2), S(distinct, 3, 0, True), S(holed, 3, 1),
+    "kthvalue": [
+        # Which of equal values is named is another in PyTorch.
+        *[S(kth, tall, k=k).but(grad=False) for k in (1, 700, 1500)],
+        S(apart(2, 1100), 500).but(layouts=("contiguous",)),
+        *each(DTYPES[:-1], lambda t, x: x.kthvalue(800)[0], many / 10),
+        S(distinct, 2), S(distinct, 3, 0, True), S(holed, 3, 1),
         no_axes.but(args=(*no_axes.args, 1)),
         *each(DTYPES[:-1], distinct.argsort(-1).astype(np.float32), 2),
         bad("k is 6", x, 6, 1), bad("k is 0", x, 0), bad("no elements",

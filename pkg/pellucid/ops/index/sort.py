@@ -30,7 +30,7 @@ from ..reduce.scan import running_sums
 from ..shape.movement import contiguous
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
-_BLOCK = 1024
+SORTED_AT_ONCE = 1024
 # Longer rows are sorted by their digits; of shorter ones sorted blocks are merged.
 _MERGED = 4096
 # Entries that a lane moves: of up to so many entries more, for fewer blocks have one dispatch to add them up.
@@ -76,11 +76,11 @@ def order_launches(
     if columns > _MERGED:
         return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
     order = "order" if values else out
-    merges = max(-(-columns // _BLOCK) - 1, 0).bit_length()
+    merges = max(-(-columns // SORTED_AT_ONCE) - 1, 0).bit_length()
     names = [f"{order}{k}" for k in range(merges)] + [order]
     for name in names:
         call.temporary(name, (rows * columns,), dt.uint32)
-    block = min(_BLOCK, max(2, 1 << (columns - 1).bit_length()))
+    block = min(SORTED_AT_ONCE, max(2, 1 << (columns - 1).bit_length()))
     blocks = -(-columns // block)
     params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
     file = load("index/sort_blocks").fill(
@@ -89,7 +89,7 @@ def order_launches(
     made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
     grid, file = -(-rows * columns // 64), load("index/sort_merge").fill(holes)
     for k in range(merges):
-        params = {"count": rows * columns, "columns": columns, "run": _BLOCK << k}
+        params = {"count": rows * columns, "columns": columns, "run": SORTED_AT_ONCE << k}
         made.append(Launch(file, grid, params, bind={"x": x, "places": names[k], "order": names[k + 1]}))
     return [*made, _finish(d, rows, columns, columns, columns, order)] if values else made
 
@@ -278,7 +278,7 @@ def _topk_launches(call: Call) -> list[Launch]:
     while True:
         if k <= _LIST and is_direct():
             # An entry may go past all that are kept.
-            block, per_group = min(_BLOCK, PIECE // (k + 1)), 16
+            block, per_group = min(SORTED_AT_ONCE, PIECE // (k + 1)), 16
             file = load("index/sort_best_direct").fill({**holes, "KEEP": f"{k}u", "BLOCK": f"{block}u"})
         else:
             lanes, per = _lanes_of_choice(entries, k)

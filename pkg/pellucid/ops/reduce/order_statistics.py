@@ -1,34 +1,46 @@
-"""Order statistics, by sorting: median, kthvalue, mode, quantile, and those that leave NaN out."""
+"""Order statistics, by selection and by sorting: median, kthvalue, mode, quantile, and those without NaN."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ...op.arguments import boolean, describe, number
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.kernel.element_types import register_type
+from ...op.kernel.launch import Launch
+from ...op.kernel.source import load
 from ...op.public import function
+from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
-from ...tensors.shape import axis, index
+from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..index.sort import ValuesAndIndices, sort
+from ..index.sort import SORTED_AT_ONCE, ValuesAndIndices, numpy_order, sort
 from ..shape.joining import cat
-from .extremum import whole_grad
+from .extremum import order_holes, whole_grad
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _sorted_row(name: str, input: Tensor, dim: int, keepdim: bool) -> tuple[ValuesAndIndices, int, int]:
-    """The sorted axis, which, and how long it is; one element is a row."""
+def _row(name: str, input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, int, int]:
+    """What has the axis, which that is, and how long; one element is a row."""
     k = axis(dim, input._meta.rank)
     boolean(keepdim, f"{name}: keepdim")
     row = input if input._meta.rank else input.reshape(1)
     length = row._meta.shape[k]
     if not length:
         raise DimensionError(f"{name}: axis {k} has no elements to choose from.")
-    return sort(row, k), k, length
+    return row, k, length
 
 
 def _at(found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: int) -> ValuesAndIndices:
@@ -39,30 +51,101 @@ def _at(found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: in
     return ValuesAndIndices(*there)
 
 
-def _middle(name: str, input: Tensor, dim: int, keepdim: bool, skips: bool) -> ValuesAndIndices:
-    found, k, length = _sorted_row(name, input, dim, keepdim)
-    if input._meta.dtype.is_floating_point:
+# Ranks that follow the number of NaN: of the middle, which is the first NaN where there is one, and of the
+# middle of the others.
+_MIDDLE, _MIDDLE_OF_NUMBERS = -1, -2
+# Entries that a workgroup counts.
+_BLOCK = 16384
+
+
+def _statistic_launches(call: Call) -> list[Launch]:
+    """For each digit of the keys, and then of the places, one dispatch that counts and one that chooses."""
+    m, rank = call["input"], call["rank"]
+    rows, columns = prod(m.shape[:-1]), m.shape[-1]
+    blocks, holes = -(-columns // _BLOCK), order_holes(m.dtype, False)
+    words = {0: 4, 1: 4 if m.dtype.itemsize == 8 else 0, 2: -(-(columns - 1).bit_length() // 8)}
+    for name, each in (("known", 4), ("counts", 257), ("places", 1)):
+        call.temporary(name, (each * rows,), dt.uint32)
+    count = load("reduce/select_count").fill(holes)
+    choose = load("reduce/select_digit").fill({"RANK": f"{max(-rank, 0)}u"})
+
+    def chosen(word: int, shift: int, begins: int) -> Launch:
+        params = {"columns": columns, "word": word, "shift": shift, "rank": max(rank, 0), "begins": begins}
+        return Launch(choose, rows, {"groups": rows, **params})
+
+    made = [chosen(0, 0, 1)]
+    for word, shift in [
+        (word, 8 * k) for word, digits in words.items() for k in range(4)[::-1][-digits or 4 :]
+    ]:
+        params = {"groups": rows * blocks, "columns": columns, "blocks": blocks, "word": word, "shift": shift}
+        made += [Launch(count, rows * blocks, params, bind={"x": "input"}), chosen(word, shift, 0)]
+    params = {"count": rows, "columns": columns, "entries": 1, "keep": 1}
+    finish = load("index/sort_finish").fill({"T": register_type(m.dtype)})
+    return [*made, Launch(finish, -(-rows // 64), params, bind={"x": "input", "order": "places"})]
+
+
+def _statistic_types(call: Call):
+    d, _ = refusing(same, "c")(call)
+    return (d, dt.int64), d
+
+
+def _statistic_reference(input, rank):
+    order = numpy_order(input, False)
+    columns = input.shape[-1]
+    places = np.full((*input.shape[:-1], 1), rank)
+    if rank < 0:
+        lost = (input != input).sum(-1, keepdims=True)
+        others = np.maximum(columns - lost - 1, 0) // 2
+        places = others if rank == _MIDDLE_OF_NUMBERS else np.where(lost > 0, columns - lost, others)
+    found = np.take_along_axis(order, places, -1)
+    return np.take_along_axis(input, found, -1)[..., 0], found[..., 0]
+
+
+def _at_index(g, indices, input_meta):
+    return g.new_zeros(input_meta.shape).scatter(-1, indices.unsqueeze(-1), g.unsqueeze(-1))
+
+
+@op(
+    dtype=_statistic_types,
+    shape=lambda call: (Size(call["input"].shape[:-1]),) * 2,
+    kernel=_statistic_launches,
+    reference=_statistic_reference,
+    grad={"input": _at_index},
+    outputs=("values", "indices"),
+    exports=None,
+    public="kthvalue",
+)
+def order_statistic(input: Tensor, rank: int) -> ValuesAndIndices:
+    """The entry of a rank, from 0, in the stable order of each row; -1 for `median`, -2 for `nanmedian`."""
+
+
+def _statistic(name: str, input: Tensor, dim: int, keepdim: bool, rank: int) -> ValuesAndIndices:
+    """The entry of a rank: short rows are sorted at once."""
+    row, k, length = _row(name, input, dim, keepdim)
+    if length > SORTED_AT_ONCE:
+        there: Any = order_statistic(row.movedim(k, -1), rank)
+        return ValuesAndIndices(*[x.unsqueeze(k) for x in there]) if keepdim else there
+    found = sort(row, k)
+    places = found.indices.narrow(k, 0, 1) * 0 + (rank if rank >= 0 else (length - 1) // 2)
+    if rank < 0 and input._meta.dtype.is_floating_point:
         lost = found.values.detach().isnan().sum(k, True)
-        places = (
-            (length - 1 - lost).clamp(min=0) // 2
-            if skips
-            else where(lost > 0, length - lost, (length - 1) // 2)
-        )
-    else:
-        places = found.indices.narrow(k, 0, 1) * 0 + (length - 1) // 2
+        if rank == _MIDDLE_OF_NUMBERS:
+            places = (length - 1 - lost).clamp(min=0) // 2
+        else:
+            places = where(lost > 0, length - lost, places)
     return _at(found, k, places, keepdim, input._meta.rank)
 
 
-def _median_of(name: str, skips: bool, doc: str) -> Callable:
+def _median_of(name: str, rank: int, doc: str) -> Callable:
     """Declare a median of all elements, or along an axis."""
 
     @composed(name=name, input=whole_grad)
     def whole(input: Tensor) -> Tensor:
-        return _middle(name, input.reshape(-1), 0, False, skips).values
+        return _statistic(name, input.reshape(-1), 0, False, rank).values
 
     def call(input: Tensor, dim: int | None = None, keepdim: bool = False):
         if dim is not None:
-            return _middle(name, input, dim, keepdim, skips)
+            return _statistic(name, input, dim, keepdim, rank)
         return whole(input) if input._meta.numel else input.new_full((), float("nan"))
 
     call.__name__ = call.__qualname__ = name
@@ -72,7 +155,7 @@ def _median_of(name: str, skips: bool, doc: str) -> Callable:
 
 median = _median_of(
     "median",
-    False,
+    _MIDDLE,
     """The middle of the sorted values, the lower of two; NaN where there is one.
 
     Args:
@@ -86,7 +169,7 @@ median = _median_of(
         DimensionError: there are no elements along the axis.
     """,
 )
-nanmedian = _median_of("nanmedian", True, "`median` of what is not NaN.")
+nanmedian = _median_of("nanmedian", _MIDDLE_OF_NUMBERS, "`median` of what is not NaN.")
 
 
 @function(method=True)
@@ -96,17 +179,17 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     Raises:
         RangeError: there is no such element.
     """
-    found, along, length = _sorted_row("kthvalue", input, dim, keepdim)
+    _, along, length = _row("kthvalue", input, dim, keepdim)
     if not 1 <= index(k, "kthvalue: k") <= length:
         raise RangeError(f"kthvalue: k is {k}; axis {along} has elements 1 to {length}.")
-    places = found.indices.narrow(along, 0, 1) * 0 + (k - 1)
-    return _at(found, along, places, keepdim, input._meta.rank)
+    return _statistic("kthvalue", input, dim, keepdim, k - 1)
 
 
 @function(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """The most frequent value of each row, the smallest of several, and the last place where it stands."""
-    found, k, length = _sorted_row("mode", input, dim, keepdim)
+    row, k, length = _row("mode", input, dim, keepdim)
+    found = sort(row, k)
     values = found.values.detach()
     begins = values.narrow(k, 1, length - 1) != values.narrow(k, 0, length - 1)
     first = found.indices.narrow(k, 0, 1) * 0
