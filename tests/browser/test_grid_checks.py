@@ -11,6 +11,7 @@ import pytest
 from paths import ROOT, SCRIPTS
 
 PROGRAM = Path(__file__).parent / "grid_page" / "page.py"
+BENCHMARKS = ROOT / "benchmarks"
 
 
 def in_chromium(program, *arguments):
@@ -30,19 +31,24 @@ def test_every_check_of_the_page_passes():
     assert said == {"exports": 8, "network": 16, "population": 8, "whole": 5, "seeds": 9}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1300)
-def test_benchmarks_show_numbers_in_a_page():
-    """P-076, P-079, P-080: files of all kinds, times on GPU and CPU, training, and every layer on both."""
-    benchmarks = ROOT / "benchmarks"
-    kinds = json.loads(in_chromium(benchmarks / "grid_precisions.py", "--size", "32")[-1])["kinds"]
+def precisions():
+    """Files of all kinds, times on GPU and CPU."""
+    kinds = json.loads(in_chromium(BENCHMARKS / "grid_precisions.py", "--size", "32")[-1])["kinds"]
     assert len(kinds) == 21
     assert all(row["equal"] and row["gpu_ms"] > 0 and row["cpu_ms"] > 0 for row in kinds.values())
-    trained = json.loads(in_chromium(benchmarks / "grid_networks.py", "--epochs", "2", "--only", "cnn3")[-1])
+
+
+def networks():
+    """Training."""
+    trained = json.loads(in_chromium(BENCHMARKS / "grid_networks.py", "--epochs", "2", "--only", "cnn3")[-1])
     (network,) = trained["networks"].values()
     assert network["losses"][-1] < 0.9 * network["losses"][0]
     assert network["seconds"] > 0
-    layers = json.loads(in_chromium(benchmarks / "grid_parity.py")[-1])
+
+
+def parity():
+    """Every layer on both."""
+    layers = json.loads(in_chromium(BENCHMARKS / "grid_parity.py")[-1])
     docs = (ROOT / "docs" / "grid.md").read_text("utf-8").partition("<!-- parity -->")[2]
     rows = re.findall(r"^\| ([^|]+) \| \d", docs, re.MULTILINE)
     assert list(layers["errors"]) == list(layers["forward_ms"]) == rows
@@ -50,3 +56,12 @@ def test_benchmarks_show_numbers_in_a_page():
     errors = [e for row in layers["errors"].values() for e in row.values() if e is not None]
     assert 0 < max(errors) <= layers["tolerance"]
     assert all(ms > 0 for row in layers["forward_ms"].values() for ms in row.values())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(660)
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("benchmark", [precisions, networks, parity])
+def test_a_benchmark_shows_numbers_in_a_page(benchmark):
+    """P-076, P-079, P-080."""
+    benchmark()
