@@ -44,11 +44,6 @@ def huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
     """``d^2 / 2`` where ``d = |input - target|`` is below ``delta``, else ``delta * (d - delta / 2)``."""
 
 
-def _bounded_log(text: str) -> str:
-    """A logarithm that is not below -100, in WGSL. Of what has none it stays NaN, which `max` would hide."""
-    return f"select(max({text}, -100.0), {text}, is_nan({text}))"
-
-
 def _bernoulli_reference(input, target):
     with np.errstate(divide="ignore", invalid="ignore"):
         yes, no = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
@@ -59,8 +54,7 @@ def _bernoulli_reference(input, target):
     dtype=floating,
     shape=broadcast,
     kernel=elementwise(
-        f"-({{target}} * {_bounded_log('log_of(input)')} "
-        f"+ (1.0 - {{target}}) * {_bounded_log('log1p_of(-input)')})",
+        "-({target} * nan_max(log_of(input), -100.0) + (1.0 - {target}) * nan_max(log1p_of(-input), -100.0))",
         i32=False,
     ),
     reference=_bernoulli_reference,
