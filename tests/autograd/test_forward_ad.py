@@ -46,6 +46,7 @@ def tensors(p, *arrays):
     return [p.tensor(a) if isinstance(a, np.ndarray) else a for a in arrays]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", OPS)
 def test_tangents_of_ops(name, device):

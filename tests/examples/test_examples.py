@@ -105,6 +105,7 @@ def test_every_example_is_listed_and_has_a_reduced_size():
     assert set(listed) == found == set(SMALL)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", SMALL)
 def test_an_example_learns_as_with_pytorch(name, pytorch_draws_pellucids_numbers):
     given, bound = SMALL[name]

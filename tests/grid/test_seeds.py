@@ -14,6 +14,7 @@ seeds = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(seeds)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("family", seeds.FAMILIES)
 def test_two_runs_from_one_seed_have_equal_bits(family, device):

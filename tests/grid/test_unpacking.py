@@ -77,6 +77,7 @@ def run(layer, x):
     return [t.detach().cpu().numpy() for t in (out, *([x.grad] if x.requires_grad else []), *slopes)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_layers_unpack_while_they_multiply(name, device, monkeypatch):
@@ -277,6 +278,7 @@ def of_captured(layer, x, monkeypatch):
     return losses, step.explain().replays, len(unpacked)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("name", ["linear", "conv2d", "grouped2d", "turned1d"])
 def test_captured_steps_unpack_in_their_kernels(name, monkeypatch):
     """P-019, P-064: a replay packs what the master then is, and nothing makes floats of it."""

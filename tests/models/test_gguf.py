@@ -32,6 +32,7 @@ def wide(name: str = "llama"):
     return model
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_gives_the_logits_of_its_values(format, tmp_path, device):
     model = wide()

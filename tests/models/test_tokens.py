@@ -34,8 +34,10 @@ def agrees(mount: Path, *options: str, prompts: str, arguments: tuple[str, ...] 
 
 @pytest.mark.slow
 @pytest.mark.gpu
-def test_greedy_text_natively(mount):
-    agrees(mount, "--native", prompts="long,chat,single", arguments=("--new", "4"))
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("prompt", ["long", "chat", "single"])
+def test_greedy_text_natively(mount, prompt):
+    agrees(mount, "--native", prompts=prompt, arguments=("--new", "4"))
 
 
 @pytest.mark.slow

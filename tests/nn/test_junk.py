@@ -132,6 +132,7 @@ def attempt(p, name, args, place, junk):
     return None
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", LAYERS)
 def test_junk_is_refused(name, device):
     args = NEEDED.get(name, ((), counted))[0]

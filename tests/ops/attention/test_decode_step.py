@@ -140,6 +140,7 @@ def test_groups_of_heads(heads, kv_heads):
         compare(Layer((2, heads, kv_heads, 200, 32)), keys)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("dim", [4, 8, 12, 40, 64, 80, 96, 128, 256])
 def test_lengths_of_heads(dim):
     layer = Layer((1, 4, 2, 150, dim))
