@@ -141,6 +141,7 @@ def on_one_device():
             yield key, sample.devices[k % len(sample.devices)]
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(("key", "device"), on_one_device())
 def test_junk_is_refused(key, device):
     sample, arguments = places(key)

@@ -89,6 +89,7 @@ def test_sampling_arguments_are_checked():
             sample(row, chance, **bad)
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize(
     "dtype", ["float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 )

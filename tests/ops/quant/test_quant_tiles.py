@@ -68,7 +68,7 @@ def check_product(x, *chunks):
     assert (np.abs(out - x @ values) <= 1e-6 * (np.abs(x) @ np.abs(values))).all()
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @EVERY_TILE
 def test_every_tile_of_the_gradient(tile):
     """Its depth goes down the rows of the weight, of which there may be several chunks."""
@@ -80,13 +80,13 @@ def test_every_tile_of_the_gradient(tile):
         check_product(pellucid.tensor(normal(34, 96)), *weights(name, columns, 32, 64))
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_gradient_of_every_format(name):
     check_product(middle(20, 45), *weights(name, widths(name)[1], 45))
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_a_row_of_nan_stays_a_row(name):
     columns = widths(name)[0]
@@ -124,7 +124,7 @@ def test_joined_products(tile):
         compare(middle(33, 96), weights(name, 96, *rows), paired=paired)
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_joined_products_of_every_format(name):
     columns = widths(name)[1]

@@ -85,14 +85,14 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     return joint.node
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("name", THREE)
 def test_three_weights_with_their_norm(name):
     for columns in widths(name) if name in QUICK else widths(name)[1:2]:
         compare(middle(1, columns), weights(name, columns, 133, 32, 7), middle(columns), 1e-5)
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("name", OWN_PRODUCTS)
 def test_a_pair_with_its_norm(name):
     columns = widths(name)[1]
@@ -108,7 +108,7 @@ def test_weights_without_a_norm(batch, paired):
         compare(middle(batch, columns), weights(name, columns, 45, 45), paired=paired)
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.usefixtures("direct")
 @pytest.mark.parametrize("name", THREE)
 def test_weights_without_workgroup_memory(name):
@@ -146,7 +146,7 @@ def test_one_weight_with_its_norm(biased):
     compare(middle(1, 96), weights("q5_1", 96, 70), middle(96), 1e-5, bias=bias)
 
 
-@pytest.mark.turns(4)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("batch", [8, 9])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_product_with_unit_vectors_shows_the_weight(name, batch):
