@@ -444,27 +444,3 @@ def test_a_quotient_may_be_changed_after_it_was_computed(device):
     y.mul_(2)
     y.sum().backward()
     assert (a.grad.item(), b.grad.item()) == (1.0, -1.5)
-
-
-def batches(t, **made):
-    """Gradients for each row of a batch, and zeros for what did not take part."""
-    x, other = t.arange(1.0, 4.0, **made).requires_grad_(), t.ones(2, **made).requires_grad_()
-    y, rows = x.pow(3) * x.sum(), t.eye(3, **made)
-    found = [
-        *t.autograd.grad(y, x, rows, retain_graph=True, is_grads_batched=True),
-        *t.autograd.grad(y, (x, other), rows, True, allow_unused=True, is_grads_batched=True),
-        *t.autograd.grad(y, (x, other), rows, True, is_grads_batched=True, materialize_grads=True),
-        *t.autograd.grad(y.sum(), (x, other), retain_graph=True, materialize_grads=True),
-    ]
-    (rows,) = t.autograd.grad(y, x, rows, create_graph=True, is_grads_batched=True)
-    found += t.autograd.grad(rows.square().sum(), x)
-    return [g if g is None else g.tolist() for g in found]
-
-
-def test_batches_of_gradients_and_zeros_for_what_took_no_part(device):
-    assert batches(pellucid, device=device) == batches(torch)
-    x = leaf([1.0], device)
-    with pytest.raises(ValueError, match="allow_unused=False wants an error"):
-        pellucid.autograd.grad(x * 2, x, allow_unused=False, materialize_grads=True)
-    with pytest.raises(TypeError, match="needs grad_outputs"):
-        pellucid.autograd.grad(x * 2, x, is_grads_batched=True)

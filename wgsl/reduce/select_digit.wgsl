@@ -80,7 +80,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     } else if (lane < 4u && params.begins == 1u) {
         known[4u * row + lane] = 0u;
     }
-    storageBarrier();
     for (var d = lane; d < 257u; d += WORKGROUP) {
         counts[257u * row + d] = 0u;
     }
