@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import pellucid
-from models.tiny import close, ours, some_ids
+from models.tiny import close, loaded, ours, some_ids
 from pellucid import lens, nn
 from pellucid.errors import ShapeError, WeightError
 
@@ -201,3 +201,53 @@ def test_a_model_is_copied_while_it_is_looked_at(model, device):
     del other
     run(model, device)
     assert hooks_of(model) == 0
+
+
+ASKED = {
+    "seen[path]": lambda seen, path: seen[path],
+    "get": lambda seen, path: seen.get(path),
+    "dict(seen)": lambda seen, path: dict(seen)[path],
+    "{**seen}": lambda seen, path: {**seen}[path],
+    "|": lambda seen, path: (seen | {})[path],
+    "items": lambda seen, path: dict(seen.items())[path],
+    "values": lambda seen, path: seen.values()[[*seen].index(path)],
+    "copy": lambda seen, path: seen.copy()[path],
+    "copy.copy": lambda seen, path: copy.copy(seen)[path],
+    "Seen(seen)": lambda seen, path: lens.Seen(seen)[path],
+    "update": lambda seen, path: {} if (got := {}).update(seen) else got[path],
+    "setdefault": lambda seen, path: seen.setdefault(path, None),
+    "popitem": lambda seen, path: dict([seen.popitem() for _ in [*seen]])[path],
+    "pop": lambda seen, path: seen.pop(path),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("pattern", ["resid_post.*", ["resid_post.*", "attn_probs.1", "logits"]])
+def test_values_of_replays_are_those_of_eager_calls_however_one_asks(folder, pattern):
+    model, ids = loaded(folder, "webgpu"), some_ids(1, 17)[0].tolist()
+    with lens.capture(model, pattern) as seen:
+        loop = model.stream(ids, max_new_tokens=len(ASKED), eos_token_id=())
+        for k, (ask, token) in enumerate(zip(ASKED.values(), loop, strict=True)):
+            if k:  # else the prompt, which is no replay
+                path = [*seen][k % len(seen)]
+                found = ask(seen, path)
+                assert "_Late" not in repr(seen)
+                with pellucid.no_grad(), lens.capture(model, pattern) as anew:
+                    model(pellucid.tensor([ids], device="webgpu"))
+                axis = 2 if path.startswith("attn") else 1
+                wanted = anew[path].narrow(axis, anew[path].shape[axis] - 1, 1)
+                np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-3, atol=1e-4)
+            ids.append(token)
+
+
+@pytest.mark.gpu
+def test_values_of_replays_that_nobody_asks_for_go_with_the_next_step(folder):
+    model, ids = loaded(folder, "webgpu"), some_ids(1, 17)[0].tolist()
+    held = set()
+    with lens.capture(model, "resid_post.*") as seen:
+        for k, _ in enumerate(model.stream(ids, max_new_tokens=14, eos_token_id=())):
+            if 8 < k < 13:  # the last step has none that runs ahead of it
+                held.add(pellucid.webgpu.memory_allocated())
+    assert len(held) == 1
+    first = seen["resid_post.0"]
+    assert first is seen["resid_post.0"]

@@ -7,13 +7,14 @@ from typing import Any
 
 from ..device.stream import stream
 from ..errors import WeightError
+from ..nn.kept import Kept
 from ..tensors.html import describe
 from ..tensors.tensor import Tensor
 from .looks import LogitLens
 from .points import canonical
 
 
-class Seen(dict):
+class Seen(Kept):
     """Values by module path or address, in the order in which they were computed; of several calls the last.
 
     Attributes:
@@ -31,13 +32,15 @@ class Seen(dict):
         # A copy has the values: a read that is under way gives them to one.
         return Seen, (dict(self.items()),)
 
-    def __getitem__(self, path: str) -> Tensor:
-        value = super().__getitem__(path)
-        # Attention over a cache looks at its whole memory, and tells how much of that is filled.
-        if isinstance(value, tuple) and stream().capturing is None:
-            whole, length = value
-            self[path] = value = whole[..., : int(length)]
-        return value  # pyright: ignore[reportReturnType] while a call is captured it is both
+    def _make(self) -> None:
+        super()._make()
+        # Attention over a cache looks at its whole memory, and tells how much of that is filled. While a call
+        # is captured it is both.
+        if stream().capturing is None:
+            for path, value in [*dict.items(self)]:
+                if isinstance(value, tuple):
+                    whole, length = value
+                    self[path] = whole[..., : int(length)]
 
     def _repr_html_(self) -> str:
         rows = []
@@ -47,14 +50,6 @@ class Seen(dict):
             head = f"<th style='text-align:left'><code>{html.escape(path)}</code></th>"
             rows.append(f"<tr>{head}<td>{told}</td></tr>")
         return f"<table style='font:13px/1.5 system-ui,sans-serif'>{''.join(rows)}</table>"
-
-    def items(self) -> Any:
-        """Paths with their values."""
-        return [(path, self[path]) for path in self]
-
-    def values(self) -> Any:
-        """The values alone."""
-        return [self[path] for path in self]
 
     @property
     def look(self) -> LogitLens:

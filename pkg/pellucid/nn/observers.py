@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .hooks import HookTable, Tap
+from .kept import Kept
 from .modules import module as modules
 from .modules.module import Module
 
@@ -29,6 +30,8 @@ class Observers:
         self.taps: list[Tap] = []
         self.run_python = False
         self.key: tuple = ()
+        # Numbers of taps -> those that share a dictionary, which each one has, by path; and the others.
+        self._shared: dict[tuple, tuple[list[dict[str, int]], list[int]]] = {}
 
     def find(self) -> None:
         """Look for them again, if any may have come or gone."""
@@ -45,6 +48,7 @@ class Observers:
             taps = [(number, tap) for number, tap in found if isinstance(tap, Tap)]
             self.run_python = len(taps) < len(found)
             self.taps = [tap for _, tap in taps]
+            self._shared.clear()
             self.key = tuple([(number, tap.kind) for number, tap in taps])
 
     def run(self, function: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -56,15 +60,33 @@ class Observers:
         ran = sorted((tap.turn, k) for k, tap in enumerate(self.taps) if tap.turn > before)
         return result, {k: self.taps[k].seen[self.taps[k].path] for _, k in ran}
 
-    def show(self, result: Any, values: dict[int, Any]) -> Any:
+    def show(self, result: Any, values: Mapping[int, Any]) -> Any:
         """Have taps keep such values again; returns the result."""
-        taps = self.taps
-        for k, value in values.items():
+        numbers = tuple(values)
+        shared, alone = self._shared.get(numbers) or self._find_shared(numbers)
+        for paths in shared:
+            kept: Any = self.taps[next(iter(paths.values()))].seen
+            kept.keep_late(paths, values)
+        for k in alone:
             # `Tap.keep` but for the turn, which counts while a function runs.
-            tap = taps[k]
+            tap = self.taps[k]
             tap.seen.pop(tap.path, None)
-            tap.seen[tap.path] = value
+            tap.seen[tap.path] = values[k]
         return result
+
+    def _find_shared(self, numbers: tuple) -> tuple[list[dict[str, int]], list[int]]:
+        shared: dict[int, dict[str, int]] = {}
+        alone = []
+        for k in numbers:
+            tap = self.taps[k]
+            if isinstance(tap.seen, Kept):
+                paths = shared.setdefault(id(tap.seen), {})
+                paths.pop(tap.path, None)
+                paths[tap.path] = k
+            else:
+                alone.append(k)
+        self._shared[numbers] = [*shared.values()], alone
+        return self._shared[numbers]
 
 
 __all__ = ["Observers"]

@@ -292,7 +292,8 @@ class Compiled:
         # What taps see may be nothing that a replay can make, which is no fault of the function.
         whole = self._is_whole and not taps
         tree = () if self._tree is None else self._tree()
-        recording = FunctionRecording(call, not whole, s.rewrite is not None, (self._function, *tree))
+        around, is_fused = (self._function, *tree), s.rewrite is not None
+        recording = FunctionRecording(call, not whole, is_fused, around, is_tapped=bool(taps))
         # The stream has one listener that takes its records. Nothing is called between this look and the next
         # step, so no thread comes between them.
         if FunctionRecording.under_way is not None:

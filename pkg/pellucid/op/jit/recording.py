@@ -81,6 +81,7 @@ class FunctionRecording:
         splits: values may be read.
         fused: the launches of windows are fused, but for this listening.
         around: what is called, where the function finds things besides its arguments.
+        is_tapped: its result comes with what taps keep, by number.
 
     Attributes:
         under_way: of all threads, the one whose records the stream tells; None if none.
@@ -96,8 +97,8 @@ class FunctionRecording:
 
     under_way: ClassVar[FunctionRecording | None] = None
 
-    def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple):
-        self.call, self._splits, self.fused = call, splits, fused
+    def __init__(self, call: CallArguments, splits: bool, fused: bool, around: tuple, is_tapped: bool):
+        self.call, self._splits, self.fused, self.is_tapped = call, splits, fused, is_tapped
         self.before, self.surroundings = LiveTensors(), Surroundings((*around, *call.others), call.key[0])
         self.conditions = Conditions(call.given, call.offsets)
         self.result: Any = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...autograd.edges import LEAF
@@ -47,6 +49,51 @@ class Made(NamedTuple):
     base: int | None
 
 
+class LateValues(Mapping):
+    """What taps keep of a replay, by number: all values are made when one is asked for.
+
+    Args:
+        make: gives them in order.
+        numbers: of them.
+    """
+
+    __slots__ = ("_found", "_make", "_numbers")
+
+    def __init__(self, make: Callable[[], Sequence[Any]], numbers: tuple[int, ...]):
+        self._make: Callable[[], Sequence[Any]] | None = make
+        self._numbers, self._found = numbers, {}
+
+    def __getitem__(self, number: int) -> Any:
+        if self._make is not None:
+            self._found = dict(zip(self._numbers, self._make(), strict=True))
+            self._make = None  # it holds the memory, also of what somebody lets go of
+        return self._found[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class _Late(NamedTuple):
+    """The recipe of what taps keep.
+
+    Args:
+        numbers: of the taps.
+        structures: of the values.
+        tensors: as they look at the memory that `storages` takes.
+        places: of the leaves, where tensors come before plain integers.
+        storages: takes their memory from all that is carried and made.
+    """
+
+    numbers: tuple[int, ...]
+    structures: tuple[Any, ...]
+    tensors: list[Made]
+    places: list[int]
+    storages: Callable[[Sequence[Storage]], tuple[Storage, ...]]
+
+
 class Results:
     """The recipe of what one call returned, and of the gradients that it left.
 
@@ -84,9 +131,28 @@ class Results:
         self.kinds: dict[int, str] = {}
         found: list[Any] = []
         self._structure = flatten(recording.result, found)
-        sources = [self._leaf(value) for value in (*found, *[leaf.grad for leaf in leaves])]
+        head: list[Any] = []
+        if recording.is_tapped:
+            flatten(recording.result[0], head)
+        sources = [self._leaf(value) for value in found[: len(head)]]
+        own = len(self._tensors)
+        sources += [self._leaf(value) for value in (*found[len(head) :], *[leaf.grad for leaf in leaves])]
         left = [self._tensors[place] for kind, place in sources[len(found) :] if kind == _MADE]
         self.gradients = {t.number for t in left if not t.is_argument}
+        self.key = (
+            self._structure,
+            sources,
+            [t._replace(node=(t.node is LEAF, t.node is None)) for t in self._tensors],
+            self._plain,
+            [(type(value), repr(value)) for value in self._constants],
+            [id(get()) for get in self.before],
+        )
+        self._late = None
+        if recording.is_tapped and not leaves:
+            self._late = self._find_late(own, sources[len(head) :])
+        if self._late is not None:
+            self._structure, self._tensors = self._structure[1], self._tensors[:own]
+            found, sources = head, sources[: len(head)]
         # A replay lays all sources one behind the other, if it takes from others than the first.
         lengths = map(len, (self._tensors, self._plain, call.tensors, call.others, self._constants))
         starts = [0, *accumulate(lengths)]
@@ -94,17 +160,29 @@ class Results:
         self._leaves = [starts[kind] + place for kind, place in sources[: len(found)]]
         self._grads = [starts[kind] + place for kind, place in sources[len(found) :]]
         self._following = [(k, *form[1:]) for k, form in enumerate(self._plain) if type(form) is tuple]
-        self.key = (
-            self._structure,
-            self._leaves,
-            self._grads,
-            [t._replace(node=(t.node is LEAF, t.node is None)) for t in self._tensors],
-            self._plain,
-            [(type(value), repr(value)) for value in self._constants],
-            [id(get()) for get in self.before],
-        )
         # A recipe holds none of the call's tensors.
         del self._call, self._places, self._conditions, self._known, self._old
+
+    def _find_late(self, own: int, sources: Sequence[tuple[int, int]]) -> _Late | None:
+        """The recipe of what taps keep, if it needs nothing but memory and integers of its own.
+
+        Args:
+            own: how many tensors the function returns.
+            sources: of the leaves.
+        """
+        tensors, (_, numbers, *structures) = self._tensors[own:], self._structure[2]
+        alone = all(kind == _NUMBER or (kind == _MADE and place >= own) for kind, place in sources)
+        if not alone or any(t.is_argument or (t.base is not None and t.base < own) for t in tensors):
+            return None
+        memory = [*dict.fromkeys(t.number for t in tensors)]
+        if len(memory) < 2:  # `itemgetter` would give one as it is
+            return None
+        placed = [
+            t._replace(number=memory.index(t.number), base=None if t.base is None else t.base - own)
+            for t in tensors
+        ]
+        places = [place - own if kind == _MADE else len(tensors) + place for kind, place in sources]
+        return _Late(numbers, tuple(structures), placed, places, itemgetter(*memory))
 
     def _leaf(self, value: Any) -> tuple[int, int]:
         """Where a replay takes the value from: the kind of source, and the place there."""
@@ -192,27 +270,48 @@ class Results:
             plain = plain[:]
             for k, start, form in self._following:
                 plain[k] = total(values, start, form)
-        found: list[Tensor] = []
-        tensors, blank = call.tensors, object.__new__
-        for kind, is_argument, number, meta, place, node, output, base in self._tensors:
-            t: Tensor = blank(kind)
-            t._storage = tensors[number]._storage if is_argument else storages[number]
-            t._meta = meta
-            t._offset = plain[place]
-            if node is not None:
-                t._node, t._index = node, output
-            if base is not None:
-                if base >= 0:
-                    t._base = found[base]
-                else:
-                    given = tensors[number]
-                    t._base = given if given._base is None else given._base
-            found.append(t)
+        tensors = call.tensors
+        found = _made(self._tensors, plain, storages, tensors)
         pool: list[Any] = found
         if not self._only_made:
             before = [get() for get in self.before]
             pool = [*found, *plain, *tensors, *call.others, *self._constants, *before]
         grads = [pool[k] for k in self._grads]
         if type(self._structure) is not tuple:
-            return pool[self._leaves[0]], grads
-        return unflatten(self._structure, iter([pool[k] for k in self._leaves])), grads
+            result = pool[self._leaves[0]]
+        else:
+            result = unflatten(self._structure, iter([pool[k] for k in self._leaves]))
+        late = self._late
+        if late is None:
+            return result, grads
+        return (result, LateValues(partial(_kept, late, plain, late.storages(storages)), late.numbers)), grads
+
+
+def _made(
+    recipes: Sequence[Made], plain: Sequence[int], storages: Sequence[Storage], arguments: Sequence[Tensor]
+) -> list[Tensor]:
+    """Tensors as the recipes tell, some of which look at memory of arguments."""
+    found: list[Tensor] = []
+    blank = object.__new__
+    for kind, is_argument, number, meta, place, node, output, base in recipes:
+        t: Tensor = blank(kind)
+        t._storage = arguments[number]._storage if is_argument else storages[number]
+        t._meta = meta
+        t._offset = plain[place]
+        if node is not None:
+            t._node, t._index = node, output
+        if base is not None:
+            if base >= 0:
+                t._base = found[base]
+            else:
+                given = arguments[number]
+                t._base = given if given._base is None else given._base
+        found.append(t)
+    return found
+
+
+def _kept(late: _Late, plain: Sequence[int], storages: Sequence[Storage]) -> list[Any]:
+    """What taps keep of a replay."""
+    pool = [*_made(late.tensors, plain, storages, ()), *plain]
+    leaves = iter([pool[k] for k in late.places])
+    return [unflatten(structure, leaves) for structure in late.structures]
