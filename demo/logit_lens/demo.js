@@ -6,7 +6,7 @@ import { Models } from "./models.js";
 import { absolute, bytes, explain, give, lastName, note, started, stopped } from "../support.js";
 import { adviceOn, isLoss } from "./advice.js";
 import { experiment, plansOf, remember, tellSum } from "./link.js";
-import { LensView } from "../../web/views/lens_grid.js";
+import { drawLensScale, LensView } from "../../web/views/lens_grid.js";
 import { make } from "../../web/views/parts.js";
 
 const MODEL = new URL("../../weights/SmolLM2-135M-Instruct.Q4_1.gguf", import.meta.url);
@@ -20,6 +20,9 @@ const STAGES = { runtime: "Loading Python…", packages: "Loading packages…", 
 
 const element = (id) => document.getElementById(id);
 const view = new LensView({ table: element("grid"), panel: element("panel"), scroller: element("scroller"), visible: element("visible") });
+const shade = () => drawLensScale(element("lens-scale"));
+shade();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", shade);
 
 let python = null;
 let model = null; // what demo.load returned, with its name

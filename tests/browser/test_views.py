@@ -1,14 +1,23 @@
 """The views with data of a large model, without Python: nothing blocks the page, and what was hard to see."""
 
+import re
+
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 from browser.pages import no_block
 
 LAYERS, HEADS, TOKENS = 30, 9, 96
+# Colours in a row of a canvas, counted from below where it is negative.
+PIXELS = """([selector, y, places]) => {
+    const canvas = document.querySelector(selector);
+    const row = y < 0 ? canvas.height + y : y;
+    return places.map((x) => [...canvas.getContext("2d").getImageData(x, row, 1, 1).data]);
+}"""
 START = """async () => {
     const { Model, show } = await import("/web/views/model.js");
-    for (const name of ["/web/style.css", "/web/views/views.css"]) {
+    for (const name of ["/web/style.css", "/web/views/lens_grid.css", "/web/views/views.css"]) {
         const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href: name });
         document.head.append(link);
         await new Promise((resolve) => (link.onload = resolve));
@@ -79,14 +88,15 @@ def test_views_of_large_models(views: Page):
 
     # What is below 0 has its own colour, also where the page around has none.
     views.evaluate("""() => draw("heat_map", {
-        rows: ["a"], columns: ["x", "y"], values: new Float32Array([-1, 1]),
+        name: "shares", rows: ["a"], columns: ["x", "y"], values: new Float32Array([-1, 1.5]), from: 1, to: 1,
     })""")
-    pixels = """() => {
-        const canvas = document.querySelector("#heat_map canvas");
-        const { data } = canvas.getContext("2d").getImageData(0, 3, canvas.width, 1);
-        return [canvas.width - 60, canvas.width - 5].map((x) => [...data.slice(4 * x, 4 * x + 4)]);
-    }"""
-    assert views.evaluate(pixels) == [[179, 69, 29, 255], [10, 79, 150, 255]]
+    assert views.evaluate(PIXELS, ["#heat_map canvas", 3, [60, 110]]) == [[179, 69, 29, 255], [10, 79, 150, 255]]
+    # The picture has the scale of its colours below, up to where they change no more.
+    expect(views.locator("#heat_map canvas")).to_have_accessible_name(
+        re.compile("^shares: .* Colours go from -1 over 0 to ≥ 1[.]")
+    )
+    bar = views.evaluate(PIXELS, ["#heat_map canvas", -22, [3, 76, 150]])
+    np.testing.assert_allclose(bar, [[179, 69, 29, 255], [246, 248, 251, 255], [10, 79, 150, 255]], atol=4)
     expect(views.locator("#heat_map .told")).to_have_text(
         "Point at a cell, or move there with the arrow keys."
     )
@@ -105,6 +115,58 @@ def test_views_of_large_models(views: Page):
     assert name
     assert value
     assert name["x"] + name["width"] <= value["x"]
+
+
+def test_the_same_scale_beside_the_lens_and_below_attention(views: Page):
+    views.evaluate("""() => draw("attention", {
+        layers: 1, heads: 1, tokens: ["a", "b"], probs: new Float32Array([1, 0, 0.25, 0.75]),
+    })""")
+    head = views.locator("#attention canvas.head")
+    expect(head).to_have_accessible_name(re.compile("Colours go from 0 % over 25 % to 100 %"))
+    # A quarter has the colour in the middle of the bar.
+    cells = views.evaluate(PIXELS, ["#attention canvas.head", 36, [20]])
+    bar = views.evaluate(PIXELS, ["#attention canvas.head", -22, [2 + 75]])
+    np.testing.assert_allclose(bar, cells, atol=4)
+    views.evaluate("""() => draw("lens_grid", {
+        layers: 1, answer: 0, tokens: [{ id: 0, token: "a" }],
+        columns: [{ position: 0, layers: [[[0, "a", 0.5]]] }],
+    })""")
+    expect(views.get_by_role("img", name="probability: Colours go from 0 % over 50 % to 100 %")).to_be_visible()
+    # Its colours are those that a style sheet mixes.
+    mixed = views.evaluate("""() => {
+        const context = new OffscreenCanvas(1, 1).getContext("2d");
+        context.fillStyle = "color-mix(in oklab, rgb(10 79 150) 50%, rgb(246 248 251))";
+        context.fillRect(0, 0, 1, 1);
+        return [...context.getImageData(0, 0, 1, 1).data];
+    }""")
+    bar = views.evaluate(PIXELS, ["#lens_grid canvas.lens-scale", -22, [74]])
+    np.testing.assert_allclose(bar, [mixed], atol=4)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_names_at_the_ends_of_lines_do_not_touch(views: Page, log: bool):
+    names = ["one", "two", "three", "four", "a-name-that-is-too-long-for-the-place", "far"]
+    values = [1, 1, 1.001, 1.002, 1.001, 900]
+    views.evaluate(
+        """([names, values, log]) => draw("rank_lines", {
+            points: ["0", "1"], series: names.map((name, k) => ({ name, values: [50 * k, values[k]] })),
+            measure: "rank", log, down: log,
+        })""",
+        [names, values, log],
+    )
+    texts = [views.locator("#rank_lines svg text", has_text=name[:4]).last for name in names]
+    boxes = [text.bounding_box() or {} for text in texts]
+    frame = views.locator("#rank_lines").bounding_box() or {}
+    assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
+    tops = sorted(box["y"] for box in boxes)
+    assert min(b - a for a, b in zip(tops, tops[1:], strict=False)) >= max(box["height"] for box in boxes) - 1
+    # Each is as near to its line as the others let it: the least squares of distances, and order is kept.
+    spread = """async () => (await import("/web/views/rank_lines.js")).spread"""
+    call = f"async ([places, gap, low, high]) => (await ({spread})())(places, gap, low, high)"
+    assert views.evaluate(call, [[50, 10, 51, 52], 12, 0, 100]) == [39, 10, 51, 63]
+    assert views.evaluate(call, [[99, 98, 0], 12, 0, 100]) == [100, 88, 0]
+    assert views.evaluate(call, [[5, 5, 5], 12, 0, 10]) == [0, 5, 10]
+    assert views.evaluate(call, [[], 12, 0, 10]) == []
 
 
 def test_what_is_chosen_first_is_in_sight(views: Page):

@@ -6,8 +6,11 @@
  */
 import { choose, follow } from "./model.js";
 import { between, canvasOf, colours, make, numbers, percent, reach, visible } from "./parts.js";
+import { colourScale, SCALE_WIDTH } from "./scale.js";
 
 const BUDGET = 12; // milliseconds of a frame
+// Colours go by the root, so that small shares are seen, too.
+const SCALE = { name: "share of a row's attention", marks: [[0, "0 %"], [0.5, "25 %"], [1, "100 %"]] };
 const MOVES = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 function render({ model, el, signal }) {
@@ -77,7 +80,7 @@ function render({ model, el, signal }) {
     const image = new ImageData(count, count);
     for (let query = 0; query < count; query++) {
       for (let key = 0; key < count; key++) {
-        const share = Math.sqrt(probability(query, key, [layer, number])); // small ones are seen, too
+        const share = Math.sqrt(probability(query, key, [layer, number]));
         const pixel = 4 * (query * count + key);
         for (let k = 0; k < 3; k++) image.data[pixel + k] = cold[k] + (heat[k] - cold[k]) * (key <= query ? share : 0);
         image.data[pixel + 3] = 255;
@@ -109,7 +112,9 @@ function render({ model, el, signal }) {
     const labels = data.tokens.map(visible).map((label) => (label.length > 12 ? `${label.slice(0, 11)}…` : label));
     left = Math.ceil(Math.max(...labels.map((label) => measure.measureText(label).width))) + 8;
     side = Math.max(11, Math.min(24, Math.floor(Math.max(220, Math.min((el.clientWidth || 600) - left - 12, 420)) / count)));
-    const context = canvasOf(head, left + side * count + 6, side * count + left);
+    const wide = Math.max(left + side * count + 6, SCALE_WIDTH + 4);
+    const scale = colourScale({ ...SCALE, colour: (share) => between(cold, heat, share) }, wide - 4);
+    const context = canvasOf(head, wide, side * count + left + scale.height);
     context.imageSmoothingEnabled = false;
     context.drawImage(picture(...at), left, 0, side * count, side * count);
     context.fillStyle = context.strokeStyle = `rgb(${text.join(" ")})`;
@@ -124,8 +129,9 @@ function render({ model, el, signal }) {
       context.fillText(label, 0, 0);
       context.restore();
     });
+    scale.paint(context, 2, side * count + left, `rgb(${text.join(" ")})`);
     title.textContent = `Layer ${at[0]}, head ${at[1]}`;
-    head.setAttribute("aria-label", `Who looks at whom in layer ${at[0]}, head ${at[1]}: rows look at columns. Arrow keys read the cells.`);
+    head.setAttribute("aria-label", `Who looks at whom in layer ${at[0]}, head ${at[1]}: rows look at columns. ${scale.spoken} of a row's attention. Arrow keys read the cells.`);
     if (!cell) {
       told.textContent = `Rows look at columns. ${reach("arrow keys")}.`;
       return;

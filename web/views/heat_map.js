@@ -6,11 +6,22 @@
  *   selected  { row, column, value }
  */
 import { choose, follow } from "./model.js";
-import { between, canvasOf, colours, make, numbers, short, visible } from "./parts.js";
+import { between, canvasOf, colours, make, numbers, reach, short, visible } from "./parts.js";
+import { colourScale, SCALE_WIDTH } from "./scale.js";
 
-const HINT = "Point at a cell, or move there with the arrow keys.";
 const LABEL = 12; // characters of a column's label at most
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** What the bar of the colours shows: the sides of 0 on which values lie, up to where colours change no more. */
+function sides(values, low, high, colour) {
+  const [below, above] = [values.some((value) => value < 0), !values.every((value) => value < 0)];
+  const [from, to] = [below ? -low : 0, above ? high : 0];
+  const zero = -from / (to - from);
+  const marks = [[0, `${values.some((value) => value < from) ? "≤ " : ""}${short(from)}`]];
+  if (zero > 0 && zero < 1) marks.push([zero, "0"]);
+  marks.push([1, `${values.some((value) => value > to) ? "≥ " : ""}${short(to)}`]);
+  return { marks, colour: (share) => colour(from + share * (to - from)) };
+}
 
 function render({ model, el, signal }) {
   const canvas = make("canvas", { tabindex: "0", role: "img" });
@@ -24,7 +35,7 @@ function render({ model, el, signal }) {
   const draw = (given) => {
     data = given && { ...given, values: numbers(given.values) };
     canvas.hidden = !data?.rows.length;
-    told.textContent = canvas.hidden ? "" : HINT;
+    told.textContent = canvas.hidden ? "" : `${reach("arrow keys")}.`;
     if (canvas.hidden) return;
     const { rows, columns, values } = data;
     const room = el.clientWidth || 600;
@@ -37,20 +48,26 @@ function render({ model, el, signal }) {
     const slanted = longest > width - 2;
     const bottom = slanted ? Math.ceil(0.87 * longest) + 14 : 18; // at 60 degrees
     place = { left, width, height };
-    const context = canvasOf(canvas, left + width * columns.length + (slanted ? 8 : 0), height * rows.length + bottom);
-    const [cold, heat, cool, text] = colours(box, "--cold", "--heat", "--cool", "--text");
+    const [cold, heat, cool, ink] = colours(box, "--cold", "--heat", "--cool", "--text");
+    const text = `rgb(${ink.join(" ")})`;
     const most = Math.max(...[...values].filter(Number.isFinite).map(Math.abs), 1e-30);
     const [low, high] = [Math.abs(data.from ?? most), Math.abs(data.to ?? most)];
+    const colour = (value) => {
+      const share = Math.min(1, value < 0 ? -value / low : value / high);
+      return between(cold, value < 0 ? cool : heat, Number.isNaN(share) ? 0 : share);
+    };
+    const wide = Math.max(left + width * columns.length + (slanted ? 8 : 0), SCALE_WIDTH + 4);
+    const scale = colourScale({ name: data.name, ...sides(values, low, high, colour) }, wide - 4);
+    const context = canvasOf(canvas, wide, height * rows.length + bottom + 6 + scale.height);
     rows.forEach((_, row) =>
       columns.forEach((_, column) => {
-        const value = values[row * columns.length + column];
-        const share = Math.min(1, value < 0 ? -value / low : value / high);
         // Rows begin at the bottom, as layers do.
-        context.fillStyle = between(cold, value < 0 ? cool : heat, Number.isNaN(share) ? 0 : share);
+        context.fillStyle = colour(values[row * columns.length + column]);
         context.fillRect(left + column * width, (rows.length - 1 - row) * height, width - 1, height - 1);
       }),
     );
-    context.fillStyle = `rgb(${text.join(" ")})`;
+    scale.paint(context, 2, height * rows.length + bottom + 6, text);
+    context.fillStyle = text;
     context.font = "11px ui-monospace, monospace";
     context.textBaseline = "middle";
     context.textAlign = "right";
@@ -70,7 +87,7 @@ function render({ model, el, signal }) {
     const where = `${rows[Math.floor(largest / columns.length)]}, ${visible(columns[largest % columns.length])}`;
     canvas.setAttribute(
       "aria-label",
-      `${data.name ?? "Heat map"}: ${rows.length} rows by ${columns.length} columns; the largest value, ${short(values[largest])}, at ${where}. Arrow keys read the cells.`,
+      `${data.name ?? "Heat map"}: ${rows.length} rows by ${columns.length} columns; the largest value, ${short(values[largest])}, at ${where}. ${scale.spoken}. Arrow keys read the cells.`,
     );
     if (at && at[0] < rows.length && at[1] < columns.length) mark(context);
   };

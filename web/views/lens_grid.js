@@ -17,7 +17,8 @@
  */
 
 import { follow } from "./model.js";
-import { make, numbers, percent, reach, short, visible } from "./parts.js";
+import { colours, make, numbers, percent, reach, short, visible } from "./parts.js";
+import { drawScale } from "./scale.js";
 
 const GAP = 1; // pixels between cells
 const COLUMNS_PER_FRAME = 6; // a long prompt's columns arrive faster than they should be laid out
@@ -278,6 +279,13 @@ export class LensView {
   }
 }
 
+/** Draw the scale of the cells' colours, which the style sheet mixes. */
+export function drawLensScale(canvas) {
+  const [cold, heat] = colours(canvas.parentElement, "--cold", "--heat").map((colour) => `rgb(${colour.join(" ")})`);
+  const colour = (share) => `color-mix(in oklab, ${heat} ${100 * share}%, ${cold})`;
+  drawScale(canvas, { name: "probability", marks: [[0, "0 %"], [0.5, "50 %"], [1, "100 %"]], colour });
+}
+
 /** A distance; rounding takes that of equal predictions below 0. */
 function apartOf(far) {
   return far === undefined ? undefined : Math.max(0, far);
@@ -296,7 +304,8 @@ function settling(layers) {
 function render({ model, el, signal }) {
   const box = make("div", { class: "lens-sides" });
   const panel = make("aside", { class: "lens-panel", "aria-label": "The cell that is looked at" });
-  el.append(make("div", { class: "lens-view" }, box, panel));
+  const scale = make("canvas", { class: "lens-scale" });
+  el.append(scale, make("div", { class: "lens-view" }, box, panel));
   let sides = []; // { view, scroller, drawn }
 
   const build = (given) => {
@@ -332,7 +341,8 @@ function render({ model, el, signal }) {
 
   return follow(model, (data) => {
     const given = data ? (data.sides ?? [data]) : [];
-    panel.hidden = !given.length;
+    panel.hidden = scale.hidden = !given.length;
+    if (given.length) drawLensScale(scale);
     if (given.length !== sides.length || given.some(({ name = "" }, k) => name !== sides[k].view.name)) build(given);
     const apart = data?.apart && numbers(data.apart);
     given.forEach((side, k) => update(sides[k], side, apart, data.count));

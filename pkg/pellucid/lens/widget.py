@@ -14,7 +14,7 @@ from ..tensors.tensor import Tensor
 from .looks import LogitLens
 
 # Which modules of web/views each picture is made of; the last one is the view itself.
-_SHARED = ("model", "parts")
+_SHARED = ("model", "parts", "scale")
 VIEWS = {
     "lens": "lens_grid",
     "attention": "attention",
