@@ -1,6 +1,7 @@
 """The views with data of a large model, without Python: nothing blocks the page, and what was hard to see."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -90,13 +91,14 @@ def test_views_of_large_models(views: Page):
     views.evaluate("""() => draw("heat_map", {
         name: "shares", rows: ["a"], columns: ["x", "y"], values: new Float32Array([-1, 1.5]), from: 1, to: 1,
     })""")
-    assert views.evaluate(PIXELS, ["#heat_map canvas", 3, [60, 110]]) == [[179, 69, 29, 255], [10, 79, 150, 255]]
+    least, most = [179, 69, 29, 255], [10, 79, 150, 255]
+    assert views.evaluate(PIXELS, ["#heat_map canvas", 3, [60, 110]]) == [least, most]
     # The picture has the scale of its colours below, up to where they change no more.
     expect(views.locator("#heat_map canvas")).to_have_accessible_name(
         re.compile("^shares: .* Colours go from -1 over 0 to ≥ 1[.]")
     )
     bar = views.evaluate(PIXELS, ["#heat_map canvas", -22, [3, 76, 150]])
-    np.testing.assert_allclose(bar, [[179, 69, 29, 255], [246, 248, 251, 255], [10, 79, 150, 255]], atol=4)
+    np.testing.assert_allclose(bar, [least, [246, 248, 251, 255], most], atol=4)
     expect(views.locator("#heat_map .told")).to_have_text(
         "Point at a cell, or move there with the arrow keys."
     )
@@ -131,7 +133,8 @@ def test_the_same_scale_beside_the_lens_and_below_attention(views: Page):
         layers: 1, answer: 0, tokens: [{ id: 0, token: "a" }],
         columns: [{ position: 0, layers: [[[0, "a", 0.5]]] }],
     })""")
-    expect(views.get_by_role("img", name="probability: Colours go from 0 % over 50 % to 100 %")).to_be_visible()
+    scale = views.get_by_role("img", name="probability: Colours go from 0 % over 50 % to 100 %")
+    expect(scale).to_be_visible()
     # Its colours are those that a style sheet mixes.
     mixed = views.evaluate("""() => {
         const context = new OffscreenCanvas(1, 1).getContext("2d");
@@ -159,7 +162,7 @@ def test_names_at_the_ends_of_lines_do_not_touch(views: Page, log: bool):
     frame = views.locator("#rank_lines").bounding_box() or {}
     assert all(box["x"] + box["width"] <= frame["x"] + frame["width"] for box in boxes)
     tops = sorted(box["y"] for box in boxes)
-    assert min(b - a for a, b in zip(tops, tops[1:], strict=False)) >= max(box["height"] for box in boxes) - 1
+    assert min(b - a for a, b in pairwise(tops)) >= max(box["height"] for box in boxes) - 1
     # Each is as near to its line as the others let it: the least squares of distances, and order is kept.
     spread = """async () => (await import("/web/views/rank_lines.js")).spread"""
     call = f"async ([places, gap, low, high]) => (await ({spread})())(places, gap, low, high)"
