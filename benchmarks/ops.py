@@ -8,7 +8,8 @@ Run: scripts/browser benchmarks/ops.py -- [OPTION...] [NAME...]   (add --native 
 
 Each row is an expression. Its bytes are those of the operands named in it and of its result, each once; its
 share is bytes per second, of those of `x.clone()`. Time is that of the device: calls are queued and waited
-for together, two lengths are subtracted, and the median of several pairs is taken. What is made of several
+for together, two lengths are subtracted, and the median of several pairs is taken. Copies take turns with
+them, so that the share is one of the same moment: a GPU is not as fast at all times. What is made of several
 launches is measured as they are and fused, which no two calls are, and the shorter time counts. The last line
 is JSON.
 """
@@ -173,9 +174,9 @@ class Ours:
         self.stats: Callable[[], dict[str, int]] = lambda: stream().open().stats()
         t.webgpu.set_fusion(False)
 
-    def seconds(self, run: Callable[[], Any]) -> float:
-        """What a call takes: its launches as they are or, of several, fused, whichever is shorter."""
-        took = seconds(self, run)
+    def seconds(self, run: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, float]:
+        """What a call takes, and a copy. Several launches may be fused, if that is shorter."""
+        took = seconds(self, run, copy)
         before = self.stats()["dispatches"]
         run()
         self.wait()
@@ -183,7 +184,7 @@ class Ours:
             return took
         self.t.webgpu.set_fusion(True)
         try:
-            return min(took, seconds(self, run, WARM_UP))
+            return min(took, seconds(self, run, copy, WARM_UP))
         finally:
             self.t.webgpu.set_fusion(False)
 
@@ -199,7 +200,7 @@ class PyTorch:
         t.set_default_device("cuda")
         self.wait: Callable[[], Any] = t.cuda.synchronize
         self.is_ready = lambda: True
-        self.seconds = lambda run: seconds(self, run)
+        self.seconds = lambda run, copy: seconds(self, run, copy)
 
 
 def size(value: Any) -> int:
@@ -209,30 +210,50 @@ def size(value: Any) -> int:
     return value.numel() * value.element_size()
 
 
-def seconds(library: Ours | PyTorch, run: Callable[[], Any], warm_up: int = 0) -> float:
-    """What a call takes on the device, behind so many queues that are not measured."""
+class Queue:
+    """Calls that are handed over together, and waited for.
 
-    def queue(calls: int) -> float:
+    Args:
+        library: whose.
+        run: the call.
+        warm_up: queues of a length before any counts.
+    """
+
+    def __init__(self, library: Ours | PyTorch, run: Callable[[], Any], warm_up: int = 0):
+        self._library, self._run = library, run
+        self._seconds(2)
+        while not library.is_ready():
+            self._seconds(1)
+        self._calls = max(2, min(MOST_CALLS, int(QUEUE / max(self._seconds(2) / 2, 1e-6))))
+        self._few = max(1, self._calls // 4)
+        for _ in range(warm_up):
+            self._seconds(self._calls)
+            self._seconds(self._few)
+        while not library.is_ready():
+            self._seconds(self._few)
+
+    def _seconds(self, calls: int) -> float:
         held = []
-        library.wait()
+        self._library.wait()
         began = time.perf_counter()
         for _ in range(calls):
-            held.append(run())
-        library.wait()
+            held.append(self._run())
+        self._library.wait()
         return time.perf_counter() - began
 
-    queue(2)
-    while not library.is_ready():
-        queue(1)
-    calls = max(2, min(MOST_CALLS, int(QUEUE / max(queue(2) / 2, 1e-6))))
-    few = max(1, calls // 4)
-    for _ in range(warm_up):
-        queue(calls)
-        queue(few)
-    while not library.is_ready():
-        queue(few)
-    found = [(queue(calls) - queue(few)) / (calls - few) for _ in range(PAIRS)]
-    return statistics.median(found)
+    def seconds(self) -> float:
+        """Of one call."""
+        return (self._seconds(self._calls) - self._seconds(self._few)) / (self._calls - self._few)
+
+
+def seconds(
+    library: Ours | PyTorch, run: Callable[[], Any], copy: Callable[[], Any], warm_up: int = 0
+) -> tuple[float, float]:
+    """What a call and a copy take, in turns."""
+    queues = Queue(library, run, warm_up), Queue(library, copy)
+    pairs = [[queue.seconds() for queue in queues] for _ in range(PAIRS)]
+    of_call, of_copy = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return of_call, of_copy
 
 
 def main() -> None:
@@ -249,17 +270,19 @@ def main() -> None:
     named = operands(t, count**2)
     scope = {"t": t, "F": t.nn.functional, **named}
     rows: dict[str, Any] = {}
-    copy = 0.0
+    copy = eval(f"lambda: {ROWS['clone']}", scope)
+    copied = size(copy()) + size(named["x"])
     for name, text in ROWS.items():
         if name != "clone" and chosen.names and not any(part in name for part in chosen.names):
             continue
         run = eval(f"lambda: {text}", scope)
         nbytes = size(run()) + sum(size(named[n]) for n in {*re.findall(r"\b[a-z]\b", text)} & {*named})
-        took = library.seconds(run)
-        rate = nbytes / took / 1e9
-        copy = copy or rate
-        rows[name] = {"us": float(f"{1e6 * took:.4g}"), "GB/s": float(f"{rate:.4g}")}
-        print(f"  {name:32} {1e6 * took:10.1f} us {rate:8.0f} GB/s {rate / copy:6.0%}", flush=True)
+        took, of_copy = library.seconds(run, copy)
+        rate, share = nbytes / took / 1e9, nbytes / took * of_copy / copied
+        rows[name] = {
+            "us": float(f"{1e6 * took:.4g}"), "GB/s": float(f"{rate:.4g}"), "share": round(share, 3)
+        }  # fmt: skip
+        print(f"  {name:32} {1e6 * took:10.1f} us {rate:8.0f} GB/s {share:6.0%}", flush=True)
     print(json.dumps({"benchmark": "ops", "host": library.title, "MB": mbytes, "rows": rows}))
 
 
