@@ -249,5 +249,10 @@ def test_values_of_replays_that_nobody_asks_for_go_with_the_next_step(folder):
             if 8 < k < 13:  # the last step has none that runs ahead of it
                 held.add(pellucid.webgpu.memory_allocated())
     assert len(held) == 1
-    first = seen["resid_post.0"]
-    assert first is seen["resid_post.0"]
+    kept = seen["resid_post.1"]
+    assert kept is seen["resid_post.1"]
+    pellucid.webgpu.synchronize()
+    before = pellucid.webgpu.memory_allocated()
+    count = len(seen)
+    del seen
+    assert before - pellucid.webgpu.memory_allocated() == (count - 1) * kept.numel() * kept.element_size()

@@ -164,6 +164,57 @@ def _stored(data: bytes, kind: str) -> Storage:
     return _stream.upload(data, kind)
 
 
+class StoragesLater:
+    """Memory of activations that a window makes, held as one until somebody needs their storages.
+
+    Args:
+        sizes: their bytes.
+
+    Attributes:
+        slots: where they lie.
+    """
+
+    __slots__ = ("__del__", "_ends", "_sizes", "slots")
+
+    def __init__(self, sizes: list[int]):
+        stream, count = _stream, len(sizes)
+        nbytes = sum(sizes)
+        if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
+            stream.make_way(nbytes)
+        free = stream.free
+        while len(free) < count:
+            free.append(stream.new_slot())
+        # No call between these two. An interrupt later on loses numbers, and no memory: there is none yet.
+        slots = free[-count:]
+        del free[-count:]
+        known = stream.sizes
+        for slot, nbytes_each in zip(slots, sizes, strict=True):
+            known[slot] = nbytes_each
+        # What the finalizers of storages would add, one by one.
+        self._ends = [stream.ends[slot].args[0] for slot in slots]
+        self.slots, self._sizes = slots, sizes
+        end = partial(stream.words.extend, self._ends)
+        # No call from here on, as in `Storage`.
+        self.__del__ = end
+        stream.window_bytes += nbytes
+
+    def apart(self) -> list[Storage]:
+        """The storages, which own the memory from here on."""
+        made, blank, ends = [], object.__new__, _stream.ends
+        for slot, nbytes in zip(reversed(self.slots), reversed(self._sizes), strict=True):
+            storage: Storage = blank(Storage)
+            storage.version = 0
+            storage.kind = "activation"
+            storage.slot = slot
+            storage.nbytes = nbytes
+            made.append(storage)
+            # The one becomes the owner as the other ceases to be: no call between.
+            storage.__del__ = ends[slot]
+            del self._ends[-1]
+        made.reverse()
+        return made
+
+
 def finalizers(slot: int, words: list[int], free: list[int]) -> tuple[partial, partial]:
     """What is called when the storage of a slot goes: where it has a record, and where it has none yet.
 

@@ -188,7 +188,7 @@ class Replay:
         with s.lock:
             if self._all is not None:
                 written, at, which = self._all
-                written[at] = np.array(words, np.uint32)[which]
+                written[at] = np.frombuffer(array("I", words), np.uint32)[which]
             else:
                 for k, word in enumerate(words):
                     if word != last[k]:

@@ -189,7 +189,7 @@ class CapturedTrace:
         while depth < len(trace.values):
             segment = trace.segments[depth]
             values = segment.bring(call, values)
-            value, carried = segment.read(call, values, segment.run(call, values, carried))
+            value, carried = segment.read(call, values, segment.run(call, values, carried)[0])
             # While Python waited, another task may have changed what the guards look at.
             ways = (t for t in traces if t.goes_on(depth, segment, value))
             found = next(((t, own) for t in ways for state, own in [t.look(call)] if state is READY), None)
@@ -201,14 +201,14 @@ class CapturedTrace:
         segment = trace.segments[-1]
         if segment.brought:
             values = segment.bring(own, values)
-        storages = segment.run(own, values, carried)
+        storages, later = segment.run(own, values, carried)
         if trace._flushes:
             stream().flush()
         for k in trace._written:
             own.tensors[k]._storage.version += 1
         for storage in trace._written_storages:
             storage().version += 1
-        result, grads = trace._results.make(own, storages, values)
+        result, grads = trace._results.make(own, storages, values, later)
         for leaf, grad in zip(trace._changed, grads):
             leaf()._grad = grad
         trace.replays += 1

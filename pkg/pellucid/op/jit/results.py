@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...autograd.edges import LEAF
 from ...autograd.nodes import behind
 from ...device import device as Device
+from ...device.storage import StoragesLater
 from ...device.stream import Storage
 from ...tensors.dtypes import DType
 from ...tensors.tensor import Tensor
@@ -84,14 +84,12 @@ class _Late(NamedTuple):
         structures: of the values.
         tensors: as they look at the memory that `storages` takes.
         places: of the leaves, where tensors come before plain integers.
-        storages: takes their memory from all that is carried and made.
     """
 
     numbers: tuple[int, ...]
     structures: tuple[Any, ...]
     tensors: list[Made]
     places: list[int]
-    storages: Callable[[Sequence[Storage]], tuple[Storage, ...]]
 
 
 class Results:
@@ -102,8 +100,10 @@ class Results:
         recording: what it recorded.
         places: slot -> place of what it made and is still there.
         leaves: whose gradients are others now.
+        carried: how many of the places are carried over the last read.
 
     Attributes:
+        late: places of memory that only taps keep, whose tensors and storages are made when somebody asks.
         kinds: place -> what the memory of a result is accounted as.
         gradients: places of gradients that are left.
         before: tensors that were there before and are returned as they are.
@@ -119,6 +119,7 @@ class Results:
         recording: FunctionRecording,
         places: Mapping[int, int],
         leaves: Sequence[Tensor],
+        carried: int,
     ):
         self._call, self._places, self._conditions = call, places, recording.conditions
         self._known: dict[int, int] = {}
@@ -139,19 +140,22 @@ class Results:
         sources += [self._leaf(value) for value in (*found[len(head) :], *[leaf.grad for leaf in leaves])]
         left = [self._tensors[place] for kind, place in sources[len(found) :] if kind == _MADE]
         self.gradients = {t.number for t in left if not t.is_argument}
+        recipes, structure = self._tensors, self._structure
+        self._late: _Late | None = None
+        self.late: list[int] = []
+        if recording.is_tapped and not leaves:
+            self._find_late(own, sources[len(head) :], carried)
         self.key = (
-            self._structure,
+            structure,
             sources,
-            [t._replace(node=(t.node is LEAF, t.node is None)) for t in self._tensors],
+            [t._replace(node=(t.node is LEAF, t.node is None)) for t in recipes],
             self._plain,
             [(type(value), repr(value)) for value in self._constants],
             [id(get()) for get in self.before],
+            self.late,
         )
-        self._late = None
-        if recording.is_tapped and not leaves:
-            self._late = self._find_late(own, sources[len(head) :])
         if self._late is not None:
-            self._structure, self._tensors = self._structure[1], self._tensors[:own]
+            self._structure, self._tensors = structure[1], recipes[:own]
             found, sources = head, sources[: len(head)]
         # A replay lays all sources one behind the other, if it takes from others than the first.
         lengths = map(len, (self._tensors, self._plain, call.tensors, call.others, self._constants))
@@ -163,26 +167,30 @@ class Results:
         # A recipe holds none of the call's tensors.
         del self._call, self._places, self._conditions, self._known, self._old
 
-    def _find_late(self, own: int, sources: Sequence[tuple[int, int]]) -> _Late | None:
-        """The recipe of what taps keep, if it needs nothing but memory and integers of its own.
+    def _find_late(self, own: int, sources: Sequence[tuple[int, int]], carried: int) -> None:
+        """Find the recipe of what taps keep, if it needs nothing but memory and integers of its own.
 
         Args:
             own: how many tensors the function returns.
             sources: of the leaves.
+            carried: how many places are carried over.
         """
         tensors, (_, numbers, *structures) = self._tensors[own:], self._structure[2]
-        alone = all(kind == _NUMBER or (kind == _MADE and place >= own) for kind, place in sources)
-        if not alone or any(t.is_argument or (t.base is not None and t.base < own) for t in tensors):
-            return None
         memory = [*dict.fromkeys(t.number for t in tensors)]
-        if len(memory) < 2:  # `itemgetter` would give one as it is
-            return None
+        if (
+            any(kind != _NUMBER and (kind != _MADE or place < own) for kind, place in sources)
+            or any(t.is_argument or (t.base is not None and t.base < own) for t in tensors)
+            or any(place < carried or self.kinds[place] != "activation" for place in memory)
+            or not {t.number for t in self._tensors[:own] if not t.is_argument}.isdisjoint(memory)
+            or not memory
+        ):
+            return
         placed = [
             t._replace(number=memory.index(t.number), base=None if t.base is None else t.base - own)
             for t in tensors
         ]
         places = [place - own if kind == _MADE else len(tensors) + place for kind, place in sources]
-        return _Late(numbers, tuple(structures), placed, places, itemgetter(*memory))
+        self._late, self.late = _Late(numbers, tuple(structures), placed, places), memory
 
     def _leaf(self, value: Any) -> tuple[int, int]:
         """Where a replay takes the value from: the kind of source, and the place there."""
@@ -256,7 +264,11 @@ class Results:
                 )
 
     def make(
-        self, call: CallArguments, storages: Sequence[Storage], values: list[int]
+        self,
+        call: CallArguments,
+        storages: Sequence[Storage],
+        values: list[int],
+        later: StoragesLater | None,
     ) -> tuple[Any, list[Tensor | None]]:
         """What a replay returns, and the gradients that it leaves.
 
@@ -264,6 +276,7 @@ class Results:
             call: the call.
             storages: what is carried over its last read, then what is made after that.
             values: what offsets and integers follow.
+            later: memory that only taps keep.
         """
         plain = self._plain
         if self._following:
@@ -281,10 +294,10 @@ class Results:
             result = pool[self._leaves[0]]
         else:
             result = unflatten(self._structure, iter([pool[k] for k in self._leaves]))
-        late = self._late
-        if late is None:
+        if self._late is None or later is None:
             return result, grads
-        return (result, LateValues(partial(_kept, late, plain, late.storages(storages)), late.numbers)), grads
+        kept = LateValues(partial(_kept, self._late, plain, later), self._late.numbers)
+        return (result, kept), grads
 
 
 def _made(
@@ -310,8 +323,8 @@ def _made(
     return found
 
 
-def _kept(late: _Late, plain: Sequence[int], storages: Sequence[Storage]) -> list[Any]:
+def _kept(late: _Late, plain: Sequence[int], memory: StoragesLater) -> list[Any]:
     """What taps keep of a replay."""
-    pool = [*_made(late.tensors, plain, storages, ()), *plain]
+    pool = [*_made(late.tensors, plain, memory.apart(), ()), *plain]
     leaves = iter([pool[k] for k in late.places])
     return [unflatten(structure, leaves) for structure in late.structures]

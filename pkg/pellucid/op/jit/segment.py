@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
+from ...device.storage import StoragesLater
 from ...device.stream import Storage, stream
 from ...tensors.tensor import Tensor
 from ..fusion.replay import Replay, total
@@ -56,6 +58,9 @@ class Segment:
         # What places of results are accounted as, but for activations.
         self._kinds: list[tuple[int, str]] = []
         self._gradients: set[int] = set()
+        # Bytes of what only taps keep, and how that and the rest come together by place.
+        self._late: list[int] = []
+        self._mixed: Callable[[list[Any]], tuple[Any, ...]] = tuple
         # Where arguments begin, among the values of a call.
         self._begins = range(len(call.given), len(call.values))
         self._replay: Replay | None = None
@@ -102,7 +107,7 @@ class Segment:
         """
         if not self.program.runs and not recording.reads:
             raise Refused("it runs nothing on webgpu")
-        results = Results(call, recording, self._places, leaves)
+        results = Results(call, recording, self._places, leaves, self._count)
         left = [slot for slot, place in self._places.items() if place not in results.kinds]
         if left:
             nbytes = sum(self.carried[slot] for slot in left)
@@ -111,6 +116,12 @@ class Segment:
             )
         self._kinds = [(place, kind) for place, kind in results.kinds.items() if kind != "activation"]
         self._gradients = {place - self._count for place in results.gradients}
+        if late := [place - self._count for place in results.late]:
+            own = [k for k in range(len(self._made)) if k not in late]
+            self._late = [self._made[k] for k in late]
+            self._made = [self._made[k] for k in own]
+            order = [*own, *late]
+            self._mixed = itemgetter(*[order.index(k) for k in range(len(order))])
         self._key.append(results.key)
         return results
 
@@ -139,19 +150,27 @@ class Segment:
             values = values + parameter.words(call.generators)
         return values
 
-    def run(self, call: CallArguments, values: list[int], carried: list[Storage]) -> list[Storage]:
-        """Replay the segment; returns what is carried from earlier ones, and what it made."""
+    def run(
+        self, call: CallArguments, values: list[int], carried: list[Storage]
+    ) -> tuple[list[Any], StoragesLater | None]:
+        """Replay the segment; returns what is carried from earlier ones and what it made, and what of the
+        latter only taps keep, of which the first has the slots."""
         replay = self._replay or self.prepare()
         if replay.is_moved(values):
             replay = self._moved = self._moved or self._written(range(0))
         s = stream()
         if s.is_limited and s.allocated + replay.passing_bytes > s.limit:
             s.make_room(replay.passing_bytes)
-        storages = carried + Storage.made_by_window(self._made)
+        storages: list[Any] = carried + Storage.made_by_window(self._made)
+        slots, later = [each.slot for each in storages], None
+        if self._late:
+            later, count = StoragesLater(self._late), self._count
+            slots[count:] = self._mixed(slots[count:] + later.slots)
+            storages[count:] = self._mixed(storages[count:] + later.slots)
         for place, kind in self._kinds:
             storages[place].set_kind(kind)
-        replay.submit(call.slots + [each.slot for each in storages], values)
-        return storages
+        replay.submit(call.slots + slots, values)
+        return storages, later
 
     def read(
         self, call: CallArguments, values: list[int], storages: list[Storage]
