@@ -1,4 +1,4 @@
-// out[o, p, i] = apply(x[o, r, i] for r in part p)
+// out[o, p, i] = result(apply(entry(x[o, r, i]) for r in part p))
 //   by default a sum; divided by `divisor` with MEAN
 //
 // x     (outer, reduced, inner)   contiguous
@@ -8,7 +8,9 @@
 // fuses x -> out
 // turns chunk // 4 + 4
 
+alias X = f32;
 alias T = f32;
+alias U = f32;
 const WORKGROUP = 64u;
 const IDENTITY = T(0);
 const MEAN = false;
@@ -23,13 +25,15 @@ struct Params {
     divisor: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> out: array<U>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: U) { out[i] = value; }
+fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 
 @compute @workgroup_size(WORKGROUP)
@@ -50,17 +54,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var c = IDENTITY;
     var d = IDENTITY;
     for (; r + 3u < end; r += 4u) {
-        a = apply(a, load_x(base + r * params.inner));
-        b = apply(b, load_x(base + (r + 1u) * params.inner));
-        c = apply(c, load_x(base + (r + 2u) * params.inner));
-        d = apply(d, load_x(base + (r + 3u) * params.inner));
+        a = apply(a, entry(load_x(base + r * params.inner)));
+        b = apply(b, entry(load_x(base + (r + 1u) * params.inner)));
+        c = apply(c, entry(load_x(base + (r + 2u) * params.inner)));
+        d = apply(d, entry(load_x(base + (r + 3u) * params.inner)));
     }
     for (; r < end; r++) {
-        a = apply(a, load_x(base + r * params.inner));
+        a = apply(a, entry(load_x(base + r * params.inner)));
     }
     var value = apply(apply(a, b), apply(c, d));
     if (MEAN) {
         value = average(value, params.divisor);
     }
-    store_out(output, value);
+    store_out(output, result(value));
 }

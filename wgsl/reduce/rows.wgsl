@@ -1,4 +1,4 @@
-// out[o, p, i] = apply(x[o, r, i] for r in part p)
+// out[o, p, i] = result(apply(entry(x[o, r, i]) for r in part p))
 //   by default a sum; divided by `divisor` with MEAN
 //
 // x     (outer, reduced, inner)   contiguous
@@ -8,7 +8,9 @@
 // turns chunk // LANES + 128
 // uses  lane_fold
 
+alias X = f32;
 alias T = f32;
+alias U = f32;
 const WORKGROUP = 256u;
 const LANES = 256u;
 const IDENTITY = T(0);
@@ -24,13 +26,15 @@ struct Params {
     divisor: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> out: array<U>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: U) { out[i] = value; }
+fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
 
@@ -54,6 +58,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (MEAN) {
             value = average(value, params.divisor);
         }
-        store_out(output, value);
+        store_out(output, result(value));
     }
 }

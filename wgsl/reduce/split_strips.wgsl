@@ -1,4 +1,4 @@
-// out[o, i] = apply(x[o, r, i] for all r)
+// out[o, i] = result(apply(entry(x[o, r, i]) for all r))
 //   by default a sum; divided by `divisor` with MEAN
 //
 // For GPUs, where strips alone are too few to fill it: several workgroups share the outputs of a
@@ -14,7 +14,9 @@
 // turns   chunk * WIDTH // WORKGROUP + parts + 256
 // uses    strip_fold, partial_fold, partials
 
+alias X = f32;
 alias T = f32;
+alias U = f32;
 const WORKGROUP = 256u;
 const WIDTH = 32u;
 const IDENTITY = T(0);
@@ -31,14 +33,16 @@ struct Params {
     divisor: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> out: array<U>;
 @group(0) @binding(2) var<storage, read_write> status: array<atomic<u32>>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: U) { out[i] = value; }
+fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 fn from_bits(bits: vec2<u32>) -> T { return bitcast<T>(bits.x); }
@@ -75,6 +79,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (MEAN) {
             value = average(value, params.divisor);
         }
-        store_out(outer * params.inner + inner, value);
+        store_out(outer * params.inner + inner, result(value));
     }
 }

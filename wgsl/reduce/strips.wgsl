@@ -1,4 +1,4 @@
-// out[o, p, i] = apply(x[o, r, i] for r in part p)
+// out[o, p, i] = result(apply(entry(x[o, r, i]) for r in part p))
 //   by default a sum; divided by `divisor` with MEAN
 //
 // For GPUs, where there are too few outputs for reduce/columns to fill it: several lanes share an
@@ -12,7 +12,9 @@
 // turns chunk * WIDTH // WORKGROUP + 128
 // uses  strip_fold
 
+alias X = f32;
 alias T = f32;
+alias U = f32;
 const WORKGROUP = 256u;
 const WIDTH = 32u;
 const IDENTITY = T(0);
@@ -28,13 +30,15 @@ struct Params {
     divisor: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<T>;
-@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(0) @binding(0) var<storage, read> x: array<X>;
+@group(0) @binding(1) var<storage, read_write> out: array<U>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
-fn store_out(i: u32, value: T) { out[i] = value; }
+fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: U) { out[i] = value; }
+fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 
 @compute @workgroup_size(WORKGROUP)
@@ -56,6 +60,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (MEAN) {
             value = average(value, params.divisor);
         }
-        store_out(line * params.inner + inner, value);
+        store_out(line * params.inner + inner, result(value));
     }
 }

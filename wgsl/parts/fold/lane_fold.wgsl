@@ -1,8 +1,8 @@
 // A lane's share of x[at + k * inner] for r + k < end: every LANES-th entry from r on, combined by
 //   the kernel's `apply`, in eight sums each, so that eight loads are under way at once
 //
-// The kernel declares `alias T`, `const IDENTITY`, `const LANES`, `fn apply`, `fn load_x`, and
-// `inner` in Params, the step from an entry to the next.
+// The kernel declares `alias T`, `const IDENTITY`, `const LANES`, `fn apply`, `fn entry`, `fn load_x`,
+// and `inner` in Params, the step from an entry to the next.
 //
 // turns  an eighth of (end - start) / LANES, and 8
 
@@ -19,28 +19,28 @@ fn lane_fold(first: u32, start: u32, end: u32) -> T {
     var g = IDENTITY;
     var h = IDENTITY;
     for (; r + 7u * LANES < end; r += 8u * LANES) {
-        a = apply(a, load_x(at));
-        b = apply(b, load_x(at + step));
-        c = apply(c, load_x(at + 2u * step));
-        d = apply(d, load_x(at + 3u * step));
-        e = apply(e, load_x(at + 4u * step));
-        f = apply(f, load_x(at + 5u * step));
-        g = apply(g, load_x(at + 6u * step));
-        h = apply(h, load_x(at + 7u * step));
+        a = apply(a, entry(load_x(at)));
+        b = apply(b, entry(load_x(at + step)));
+        c = apply(c, entry(load_x(at + 2u * step)));
+        d = apply(d, entry(load_x(at + 3u * step)));
+        e = apply(e, entry(load_x(at + 4u * step)));
+        f = apply(f, entry(load_x(at + 5u * step)));
+        g = apply(g, entry(load_x(at + 6u * step)));
+        h = apply(h, entry(load_x(at + 7u * step)));
         at += 8u * step;
     }
     // less than eight are left: none of these waits for another
     if (r + 3u * LANES < end) {
-        a = apply(a, load_x(at));
-        b = apply(b, load_x(at + step));
-        c = apply(c, load_x(at + 2u * step));
-        d = apply(d, load_x(at + 3u * step));
+        a = apply(a, entry(load_x(at)));
+        b = apply(b, entry(load_x(at + step)));
+        c = apply(c, entry(load_x(at + 2u * step)));
+        d = apply(d, entry(load_x(at + 3u * step)));
         r += 4u * LANES;
         at += 4u * step;
     }
-    if (r < end) { e = apply(e, load_x(at)); }
-    if (r + LANES < end) { f = apply(f, load_x(at + step)); }
-    if (r + 2u * LANES < end) { g = apply(g, load_x(at + 2u * step)); }
+    if (r < end) { e = apply(e, entry(load_x(at))); }
+    if (r + LANES < end) { f = apply(f, entry(load_x(at + step))); }
+    if (r + 2u * LANES < end) { g = apply(g, entry(load_x(at + 2u * step))); }
     let near = apply(apply(a, b), apply(c, d));
     let far = apply(apply(e, f), apply(g, h));
     return apply(near, far);

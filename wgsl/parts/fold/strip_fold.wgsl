@@ -8,7 +8,7 @@
 //                                flow, with a barrier before the next call.
 //
 // The kernel declares `alias T`, `const IDENTITY`, `const WORKGROUP`, `const WIDTH`, `fn apply`,
-// `fn load_x`, and `inner` in Params.
+// `fn entry`, `fn load_x`, and `inner` in Params.
 //
 // turns  (end - start) / STRIPS, and STRIPS
 
@@ -23,13 +23,13 @@ fn strip_share(base: u32, first: u32, end: u32) -> T {
     var d = IDENTITY;
     var r = first;
     for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
-        a = apply(a, load_x(base + r * params.inner));
-        b = apply(b, load_x(base + (r + STRIPS) * params.inner));
-        c = apply(c, load_x(base + (r + 2u * STRIPS) * params.inner));
-        d = apply(d, load_x(base + (r + 3u * STRIPS) * params.inner));
+        a = apply(a, entry(load_x(base + r * params.inner)));
+        b = apply(b, entry(load_x(base + (r + STRIPS) * params.inner)));
+        c = apply(c, entry(load_x(base + (r + 2u * STRIPS) * params.inner)));
+        d = apply(d, entry(load_x(base + (r + 3u * STRIPS) * params.inner)));
     }
     for (; r < end; r += STRIPS) {
-        a = apply(a, load_x(base + r * params.inner));
+        a = apply(a, entry(load_x(base + r * params.inner)));
     }
     return apply(apply(a, b), apply(c, d));
 }

@@ -32,7 +32,7 @@ from ..elementwise import clamp
 from ..elementwise.comparison import where
 from .families import over_axis, reduction
 from .passes import stages
-from .reductions import reduced_shape, restore, sum
+from .reductions import Through, fold, reduced_shape, restore, sum
 
 
 def order_holes(d: DType, descending: bool) -> dict[str, str]:
@@ -48,7 +48,7 @@ def order_holes(d: DType, descending: bool) -> dict[str, str]:
     }
 
 
-def _launches(call: Call, largest: bool, values: str, indices: str | None) -> list[Launch]:
+def _launches(call: Call, largest: bool, values: str, indices: str) -> list[Launch]:
     """One dispatch, or for long axes several: each takes the best of the parts that the one before found.
 
     ``indices`` names the output for the places, which one run of neighbouring axes must have made.
@@ -63,11 +63,11 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
         best = values if last else f"values{k}"
         if best not in call.op.outputs:
             call.temporary(best, (step.outputs,), NATIVE[holes["T"]])
-        place = indices if indices and last else f"places{k}"
+        place = indices if last else f"places{k}"
         if place != indices:
             call.temporary(place, (step.outputs,), dt.int64)
         # After the first pass a place counts parts, and its place in the input is looked up.
-        holes["HAS_PLACES"] = flag(indices is not None and k > 0)
+        holes["HAS_PLACES"] = flag(k > 0)
         if step.form == "rows":
             file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
         else:
@@ -76,6 +76,24 @@ def _launches(call: Call, largest: bool, values: str, indices: str | None) -> li
         made.append(Launch(file, step.grid, step.params, bind=bind))
         source, known = best, place
     return made
+
+
+# How elements are combined to the largest and the smallest, and what changes nothing.
+_BEST = {
+    True: (
+        {"f32": "max(a, b)", "i32": "max(a, b)", "u32": "max(a, b)", "vec2<u32>": "i64_max(a, b)"},
+        {"f32": "0u", "i32": "i32(-2147483648)", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0x80000000u)"},
+        {"f32": Through("u32", "largest_word(value)", "extreme_float(value)")},
+    ),
+    False: (
+        {"f32": "min(a, b)", "i32": "min(a, b)", "u32": "min(a, b)", "vec2<u32>": "i64_min(a, b)"},
+        {
+            "f32": "0xffffffffu", "i32": "2147483647", "u32": "0xffffffffu",
+            "vec2<u32>": "vec2<u32>(0xffffffffu, 0x7fffffffu)",
+        },
+        {"f32": Through("u32", "smallest_word(value)", "extreme_float(value)")},
+    ),
+}  # fmt: skip
 
 
 # Complex numbers have no order.
@@ -114,8 +132,9 @@ def _extreme(name: str, largest: bool, sentence: str):
         best = input.max if largest else input.min
         return best(axes(dim, input.ndim), keepdims=keepdim)
 
+    one, identity, through = _BEST[largest]
     return reduction(
-        name, lambda call: _launches(call, largest, "out", None), reference, _shared, sentence,
+        name, fold(one, identity, through=through), reference, _shared, sentence,
         shape=_not_empty, dtype=_ordered, **_TAKES,
     )  # fmt: skip
 

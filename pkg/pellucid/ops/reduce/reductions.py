@@ -6,7 +6,10 @@ in extremum.py.
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod as product
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,12 +53,42 @@ def restore(g: Tensor, m, dim, keepdim: bool) -> Tensor:
     return g if keepdim else g.reshape(tuple(_without(m.shape, axes(dim, m.rank), True)))
 
 
-def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
-    """Launches that combine by an expression over a and b, chosen by register type."""
+class Through(NamedTuple):
+    """What elements are combined as, where that is no value of their own type.
+
+    Args:
+        kind: its register type.
+        entry: the expression that makes it of an element's ``value``.
+        result: the expression that makes the result of its ``value``.
+        out: register type of the result; that of the elements if not given.
+    """
+
+    kind: str
+    entry: str
+    result: str = "value"
+    out: str | None = None
+
+
+def fold(
+    one: Mapping[str, str],
+    identity: Mapping[str, str],
+    mean: bool = False,
+    through: Mapping[str, Through] = MappingProxyType({}),
+):
+    """Launches that combine by an expression over a and b, chosen by register type.
+
+    Args:
+        one: the expressions.
+        identity: what changes nothing.
+        mean: divide by the number of elements.
+        through: what elements are combined as, by register type.
+    """
 
     def launches(call: Call) -> list[Launch]:
         m = call["input"]
-        kind = register_type(call.compute)
+        own = register_type(call.compute)
+        via = through.get(own, Through(own, "value"))
+        kind = via.kind
         steps = stages(m.shape, axes(call["dim"], m.rank), strips=True)
         count = m.numel // max(call.out.numel, 1)
         made, source = [], "input"
@@ -64,7 +97,9 @@ def _fold(one: dict[str, str], identity: dict[str, str], mean: bool = False):
             target = "out" if last else f"partial{k}"
             if not last:
                 call.temporary(target, (step.outputs,), NATIVE[kind])
-            holes = {"T": kind, "IDENTITY": identity[kind], "apply": one[kind], "MEAN": flag(mean and last)}
+            holes = {"T": kind, "IDENTITY": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
+            holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
+            holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
             if kind == "vec2<f32>":
                 holes["average"] = "value / f32(count)"
             if step.is_split:
@@ -137,7 +172,7 @@ def _product(call: Call) -> list[Launch]:
     dims = axes(call["dim"], m.rank)
     parts = {step.parts for step in stages(m.shape, dims, strips=True)}
     if register_type(call.compute) != "f32" or parts == {1}:
-        return _fold(_PRODUCT, _ONE)(call)
+        return fold(_PRODUCT, _ONE)(call)
     # Parts of a long product are infinite, or 0, where the whole is not: they have a range of their own.
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
@@ -218,7 +253,7 @@ def _wide_product(x: np.ndarray, dims: tuple[int, ...], keepdim: bool) -> np.nda
 
 
 sum = reduction(
-    "sum", _fold(_SUM, _ZERO),
+    "sum", fold(_SUM, _ZERO),
     lambda input, dim, keepdim, dtype: wide(input, dtype).sum(axes(dim, input.ndim), keepdims=keepdim),
     lambda g, input_meta, dim, keepdim: spread(g, input_meta, dim, keepdim),
     "Sum over axes: ``out = sum_r input[..., r, ...]``.", shape=reduced_shape, dtype=accumulated,
@@ -228,7 +263,7 @@ sum = reduction(
 
 
 mean = reduction(
-    "mean", _fold(_SUM, _ZERO, mean=True),
+    "mean", fold(_SUM, _ZERO, mean=True),
     lambda input, dim, keepdim, dtype: wide_mean(
         wide(input, dtype), axes(dim, input.ndim), keepdim, dtype.numpy if dtype else input.dtype
     ),
@@ -276,36 +311,44 @@ def _truth(input: Tensor) -> Tensor:
     return input if input.dtype is dt.bool_ else input != 0
 
 
-def _quantifier(name: str, sign: str, identity: dict[str, str], sentence: str):
+# Whether an element differs from zero, by its bits: 0 or 1.
+_TRUTH = {
+    "f32": Through("u32", "min(bitcast<u32>(value) << 1u, 1u)", out="u32"),
+    "i32": Through("u32", "select(0u, 1u, value != 0)", out="u32"),
+    "u32": Through("u32", "min(value, 1u)", out="u32"),
+    "vec2<u32>": Through("u32", "select(0u, 1u, any(value != vec2<u32>()))", out="u32"),
+    "vec2<f32>": Through(
+        "u32", "select(0u, 1u, any(bitcast<vec2<u32>>(value) << vec2<u32>(1u) != vec2<u32>()))", out="u32"
+    ),
+}
+
+
+def _quantifier(name: str, sign: str, identity: str, sentence: str):
     """Declare whether some or all elements differ from zero."""
-
-    def prepare(input, dim, keepdim):
-        if input.dtype is dt.bool_:
-            return None
-        out = made(input != 0, dim, keepdim)
-        return out.to(dt.uint8) if input.dtype is dt.uint8 else out
-
-    made = reduction(
+    return reduction(
         name,
-        _fold({"u32": f"a {sign} b"}, identity),
+        fold(dict.fromkeys(_TRUTH, f"a {sign} b"), dict.fromkeys(_TRUTH, identity), through=_TRUTH),
         lambda input, dim, keepdim: getattr(input, name)(axes(dim, input.ndim), keepdims=keepdim),
         None,
         sentence,
         shape=reduced_shape,
-        dtype=lambda call: (dt.bool_, dt.uint32),
+        dtype=_truth_type,
         takes="any dtype.",
         at=[[0, 4], [3, 2]],
         aten=(f"{name}.default", f"{name}.dim", f"{name}.dims"),
-        prepare=prepare,
     )
-    return made
+
+
+def _truth_type(call: Call):
+    own = call["input"].dtype
+    return (own if own is dt.uint8 else dt.bool_), own
 
 
 any = _quantifier(
-    "any", "|", _ZERO, "Whether any element along axes differs from zero; bool (uint8 for uint8 input)."
+    "any", "|", "0u", "Whether any element along axes differs from zero; bool (uint8 for uint8 input)."
 )
 all = _quantifier(
-    "all", "&", _ONE, "Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."
+    "all", "&", "1u", "Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."
 )
 
 

@@ -124,6 +124,7 @@ def _totals(source: str, out: str, rows: int, columns: int, chunk: int, holes: d
     }
     lanes = rows_of(chunk, rows * parts)
     kept = {name: value for name, value in holes.items() if name != "X"} | {"average": "value"}
+    kept |= {"X": holes["X"], "U": holes["T"]}
     return Launch(
         lanes.fill("reduce/rows", kept), lanes.grid(rows * parts), params, bind={"x": source, "out": out}
     )

@@ -25,7 +25,7 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..elementwise.complex import imag, real
 from ..elementwise.functions import hypot
-from .reductions import _ZERO, _count, _fold, mean, reduced_shape, restore, spread
+from .reductions import _ZERO, _count, fold, mean, reduced_shape, restore, spread
 
 
 def _overloads(name: str) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def squares(input: Tensor, centre: Tensor, factor: float) -> Tensor:
 
 
 @op(
-    dtype=float_only, shape=reduced_shape, kernel=_fold({"f32": "squares_added(a, b)"}, _ZERO),
+    dtype=float_only, shape=reduced_shape, kernel=fold({"f32": "squares_added(a, b)"}, _ZERO),
     reference=_sum_of_squares, grad=None, public="var",
 )  # fmt: skip
 def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
