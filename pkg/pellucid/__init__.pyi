@@ -259,13 +259,14 @@ def addmm(
     input: Tensor,
     mat1: Tensor,
     mat2: Tensor,
+    out_dtype: DType | None = None,
     *,
     beta: _float | _complex = 1,
     alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
-    nor the product where alpha is 0."""
+    nor the product where alpha is 0. ``out_dtype`` as of `mm`."""
 
 def addmv(
     input: Tensor,
@@ -460,12 +461,13 @@ def baddbmm(
     input: Tensor,
     batch1: Tensor,
     batch2: Tensor,
+    out_dtype: DType | None = None,
     *,
     beta: _float | _complex = 1,
     alpha: _float | _complex = 1,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices; ``out_dtype`` as of `mm`."""
 
 def bartlett_window(
     window_length: _int,
@@ -546,8 +548,8 @@ def blackman_window(
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one, with zeros beside them."""
 
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+def bmm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Products of two batches of matrices, (b, n, l) by (b, l, m); ``out_dtype`` as of `mm`."""
 
 def broadcast_shapes(*shapes) -> Size:
     """The shape that all shapes broadcast to."""
@@ -839,7 +841,13 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
-def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def dsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: Sequence[_int] | None = None,
+    sections: _int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 2 into parts of one length."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1170,7 +1178,13 @@ def histogramdd(
 ) -> Histograms:
     """`histogram` of points with several coordinates, which are the last axis."""
 
-def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def hsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: Sequence[_int] | None = None,
+    sections: _int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1593,7 +1607,7 @@ def min(
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two, element by element; NaN if one is NaN."""
 
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """Product of two matrices, (n, l) by (l, m)."""
 
 def mode(
@@ -2294,8 +2308,8 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Ten
 def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> USV:
     """The first q singular values and vectors of matrices, nearly, by random vectors."""
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two axes exchanged, sharing storage."""
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
+    """`transpose`, by numpy's names."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two axes exchanged, sharing storage."""
@@ -2321,11 +2335,18 @@ def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 
-def tensor_split(input: Tensor, indices_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor,
+    indices_or_sections=None,
+    dim: _int = 0,
+    *,
+    indices: Sequence[_int] | None = None,
+    sections: _int | None = None,
+) -> tuple[Tensor, ...]:
     """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
     positions."""
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sum of products over several axes of both."""
 
 def threshold(
@@ -2496,7 +2517,13 @@ def view_as_real(input: Tensor) -> Tensor:
 def view_copy(input: Tensor, *size, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows."""
 
-def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def vsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: Sequence[_int] | None = None,
+    sections: _int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 0 of at least two into parts of one length."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

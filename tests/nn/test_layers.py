@@ -1,5 +1,6 @@
 """Every layer against PyTorch's with the same weights: forward, and gradients of inputs and parameters."""
 
+import copy
 import inspect
 import re
 
@@ -241,16 +242,38 @@ def test_lazy_layers_take_sizes_from_the_first_input_or_a_state(name, args, shap
     assert repr(ours) == repr(theirs)
     assert ours.has_uninitialized_params()
     before = list(ours.parameters())
-    assert all(p.numel() == 0 for p in before)
+    assert all(p.numel() == 0 and pellucid.nn.parameter.is_lazy(p) for p in before)
+    assert list(map(repr, before)) == [repr(p) for p in theirs.parameters()]
     x = floats(*shape)
     theirs(torch.tensor(x))
     ours(pellucid.tensor(x, device=device))
     assert repr(ours) == repr(theirs)
     assert [a is b for a, b in zip(ours.parameters(), before, strict=True)] == [True] * len(before)
+    assert {type(p) for p in before} <= {pellucid.nn.Parameter}
     for m in (ours, other):
         m.load_state_dict(state_of(theirs))
     same_call(ours.eval(), theirs.eval(), device, x)
     same(other.eval()(pellucid.tensor(x, device=device)), theirs(torch.tensor(x)))
+
+
+def test_parameters_and_buffers_without_a_shape():
+    """They are PyTorch's: what they say of themselves, and what they become."""
+    found = []
+    for library in (pellucid, torch):
+        made = library.nn.parameter.UninitializedParameter(device="cpu", dtype=library.float16)
+        buffer = library.nn.parameter.UninitializedBuffer(device="cpu", persistent=False)
+        said = [repr(made), repr(buffer), made.requires_grad, buffer.requires_grad, buffer.persistent]
+        twin = copy.deepcopy(made)
+        assert library.nn.parameter.is_lazy(twin)
+        assert not library.nn.parameter.is_lazy(3)
+        twin.materialize((2, 3), dtype=library.float32)
+        made.materialize((2, 3))
+        buffer.materialize((4,))
+        assert type(made) is type(twin) is library.nn.Parameter
+        assert not library.nn.parameter.is_lazy(buffer)
+        kinds = [str(t.dtype).partition(".")[2] for t in (made, twin, buffer)]
+        found.append([*said, *kinds, tuple(made.shape), tuple(buffer.shape), made.requires_grad])
+    assert found[0] == found[1]
 
 
 def test_a_lazy_layer_needs_a_tensor():

@@ -1,5 +1,7 @@
 """Names that programs of older PyTorch use, and weights that stay orthogonal, beside PyTorch's own."""
 
+import warnings
+from inspect import signature as sig
 from typing import Any
 
 import numpy as np
@@ -162,3 +164,83 @@ def test_questions_and_modes():
         x = pellucid.ones(2, requires_grad=True)
         pellucid.utils.checkpoint.checkpoint(pellucid.exp, x, use_reentrant=False).sum().backward()
     assert x.grad is not None
+
+
+# Arguments of losses that take size_average and reduce, as PyTorch's signatures say.
+_MARKS = {
+    "input": np.random.default_rng(4).uniform(0.1, 0.9, (3, 4)).astype(np.float32),
+    "target": np.random.default_rng(5).uniform(0.1, 0.9, (3, 4)).astype(np.float32),
+    "classes": np.array([1, 0, 3]),
+    "signs": np.array([1.0, -1.0, 1.0], np.float32),
+    "lists": np.array([[1, 2, -1, 0], [3, -1, 0, 0], [0, 1, 2, 3]]),
+}
+_GIVEN = {
+    "cosine_embedding_loss": ("input", "target", "signs"),
+    "cross_entropy": ("input", "classes"),
+    "margin_ranking_loss": ("input", "target", "input"),
+    "multi_margin_loss": ("input", "classes"),
+    "multilabel_margin_loss": ("input", "lists"),
+    "nll_loss": ("input", "classes"),
+    "triplet_margin_loss": ("input", "target", "input"),
+}
+_OLDER = [
+    name
+    for name, f in vars(torch.nn.functional).items()
+    if callable(f)
+    and name.endswith(("loss", "kl_div", "entropy", "logits"))
+    and "size_average" in str(sig(f))
+]
+_LOSSES = [
+    name for name, f in vars(torch.nn).items() if name.endswith("Loss") and "size_average" in str(sig(f))
+]
+
+
+def told(call, *args, **kwargs) -> tuple[Any, list[str]]:
+    """What a call gives, and what it warns of older arguments."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = call(*args, **kwargs)
+    own = [w for w in caught if "size_average" in str(w.message)]
+    assert call.__module__.startswith("torch") or {w.filename for w in own} <= {__file__}
+    return found, [f"{w.category.__name__}: {w.message}" for w in own]
+
+
+@pytest.mark.parametrize("name", _OLDER)
+def test_older_reductions(name):
+    """Values, warnings and the places of arguments are PyTorch's, whichever of the two is given."""
+    ours, theirs = getattr(pellucid.nn.functional, name), getattr(torch.nn.functional, name)
+    assert list(sig(ours).parameters) == list(sig(theirs).parameters)
+    arrays = [_MARKS[one] for one in _GIVEN.get(name, ("input", "target"))]
+    for older in ((False, None), (None, False), (True, True), (False, False), (None, True)):
+        given = {k: v for k, v in zip(("size_average", "reduce"), older, strict=True) if v is not None}
+        got, warned = told(
+            ours, *(pellucid.tensor(a, device="cpu") for a in arrays), **given, reduction="sum"
+        )
+        wanted, theirs_warned = told(theirs, *map(torch.tensor, arrays), **given, reduction="sum")
+        np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-5)
+        assert warned == theirs_warned != []
+    # By place, where PyTorch has them.
+    first = list(sig(theirs).parameters).index("size_average")
+    between = [p.default for p in list(sig(theirs).parameters.values())[len(arrays) : first]]
+    got, warned = told(ours, *(pellucid.tensor(a, device="cpu") for a in arrays), *between, False)
+    wanted, theirs_warned = told(theirs, *map(torch.tensor, arrays), *between, False)
+    np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-5)
+    assert warned == theirs_warned != []
+
+
+def test_older_reductions_are_in_place():
+    assert len(_OLDER) >= 16
+    one = pellucid.ones(2, device="cpu")
+    with pytest.raises(ArgumentError, match="size_average"):
+        pellucid.nn.functional.mse_loss(one, one, "sum")  # in PyTorch that is a mean, for "sum" is true
+
+
+@pytest.mark.parametrize("name", _LOSSES)
+def test_older_reductions_of_modules(name):
+    ours, theirs = getattr(pellucid.nn, name), getattr(torch.nn, name)
+    assert list(sig(ours).parameters) == list(sig(theirs).parameters)
+    for given in ({"size_average": False}, {"reduce": False}, {"reduce": True}, {}):
+        got, warned = told(ours, **given)
+        wanted, theirs_warned = told(theirs, **given)
+        assert got.reduction == wanted.reduction
+        assert warned == theirs_warned

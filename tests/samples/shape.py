@@ -133,6 +133,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "unflatten": [S(x, 2, (2, 2)), S(x, -1, (-1, 1))],
     "permute": [*moves(S(x, (2, 0, 1)), S(x, (1, -1, 0)), dtypes=DTYPES),
         bad("are not a permutation of", x, (0, 1)).but(error=ValueError)],
+    "swapaxes": [S(x, 0, 2), S(x, axis0=-1, axis1=1)],
     "transpose": [S(x, 0, 2), S(x, -1, 1), *out_of(lambda t, x: (x[0].T, x.mT)),
         bad("takes -3 to 2", x, 0, 3)],
     "t": [S(matrix), S(matrix[0]), bad("at most two axes", x)],
@@ -314,12 +315,14 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "split_with_sizes": [S(x, [1, 2], 1), S(x, (2, 0)), bad("must add up to 3", x, [1, 1], 1)],
     "tensor_split": [S(x, 2, 2), S(x, 3, -1), S(x, 7, 1), S(x, (1, 3), 2), S(x, [-1], 1), S(x, (2, 1, 9),
-        2), S(x, []),
+        2), S(x, []), S(x, sections=2, dim=1), S(x, indices=(1, 3), dim=2),
+        bad("one of indices and sections", x), bad("sections must be an integer", x, sections=(1,)),
         bad("sections must be positive", x, 0), bad("at least one axis", x[0, 0, 0], 1)],
-    "hsplit": [S(x, 3), S(x, [1, 2]), S(x[0, 0], 2), bad("parts of one length", x, 2),
-        bad("at least 1 axes", x[0, 0, 0], 1)],
-    "vsplit": [S(x, 2), S(x, [1]), bad("at least 2 axes", x[0, 0], 2)],
-    "dsplit": [S(x, 2), S(x, [1, 3]), bad("at least 3 axes", x[0], 2)],
+    "hsplit": [S(x, 3), S(x, [1, 2]), S(x, sections=3), S(x, indices=[1, 2]), S(x[0, 0], 2),
+        bad("parts of one length", x, 2), bad("at least 1 axes", x[0, 0, 0], 1)],
+    "vsplit": [S(x, 2), S(x, [1]), S(x, sections=2), S(x, indices=[1]), bad("at least 2 axes", x[0, 0], 2)],
+    "dsplit": [S(x, 2), S(x, [1, 3]), S(x, sections=2), S(x, indices=[1, 3]),
+        bad("at least 3 axes", x[0], 2)],
     **{
         f"{name}_copy": [S(x, *args).but(layouts=("contiguous",))]
         for name, args in {
@@ -335,7 +338,7 @@ SAMPLES: dict[str, list[Sample]] = {
             a=rows[0][1:]: getattr(x.requires_grad_(), f"{n}_")(*a), rows[0][0]).but(error=RuntimeError)]
         for name, rows in {
             "squeeze": ((x[:1],), (x[:, :1], 1), (x[:1, :1], (0, 1)), (x, 0)), "unsqueeze": ((x, 1), (x, -1)),
-            "transpose": ((x, 0, 2), (x, -1, 1)), "t": ((matrix[:3],), (x[0, 0],)),
+            "transpose": ((x, 0, 2), (x, -1, 1)), "swapaxes": ((x, 0, 2),), "t": ((matrix[:3],), (x[0, 0],)),
             "as_strided": ((matrix, (2, 3), (5, 1)), (matrix, (2, 2), (1, 5), 3))}.items()},
     "Tensor.resize_": [
         *[S(call, x).but(**TYPED) for call in (

@@ -44,6 +44,17 @@ def test_buffers_and_dlpack():
     array[0] = 5
     assert shared.tolist() == [5, 1, 2]
     assert pellucid.from_dlpack(torch.ones(2)).tolist() == [1, 1]
+    # Whether memory is shared, by copy and device.
+    for copy, device, is_shared in ((None, "cpu", True), (False, None, True), (True, "cpu", False)):
+        for library in (pellucid, torch):
+            array = np.arange(3.0)
+            taken = library.from_dlpack(array, device=device, copy=copy)
+            array[0] = 5
+            assert taken.tolist() == [5 if is_shared else 0, 1, 2]
+    assert pellucid.from_dlpack(ours, copy=False) is ours
+    with pytest.raises(ArgumentError, match="Leave copy out"):
+        pellucid.from_dlpack(array, device="meta", copy=False)
+    assert pellucid.from_dlpack(array, device="meta").device.type == "meta"
     with pytest.raises(RangeError, match="frombuffer"):
         pellucid.frombuffer(data, dtype=pellucid.int64, offset=3)
     with pytest.raises(DTypeError, match="bfloat16"):

@@ -97,19 +97,18 @@ from .modules.lazy import (  # fmt: skip
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
     LazyLinear,
-    UninitializedBuffer,
-    UninitializedParameter,
 )
 from .modules.linear import (  # fmt: skip
     Bilinear,
+    CosineSimilarity,
     Identity,
     Linear,
+    PairwiseDistance,
 )
 from .modules.loss import (  # fmt: skip
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
-    CosineSimilarity,
     CrossEntropyLoss,
     CTCLoss,
     GaussianNLLLoss,
@@ -124,7 +123,6 @@ from .modules.loss import (  # fmt: skip
     MultiMarginLoss,
     NLLLoss,
     NLLLoss2d,
-    PairwiseDistance,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
@@ -183,7 +181,7 @@ from .modules.transformer import (  # fmt: skip
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from .sequence_loss import LinearCrossEntropyOptions
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..autograd.composed import composed
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
-from ..op.public import EXPORTS, copied_over, function
+from ..op.public import EXPORTS, copied_over, function, written
 from ..ops.elementwise import activations
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
@@ -194,9 +194,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis."""
-    return input / norm(input, p, dim, True).clamp(min=eps)
+    found = input / norm(input, p, dim, True).clamp(min=eps)
+    return found if out is None else written("normalize", out, found)
 
 
 @composed(name="clamp", input=lambda g: g)

@@ -108,7 +108,12 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """``out[..., k] = input1[..., :] @ weight[k] @ input2[..., :] + bias[k]``."""
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100."""
 
@@ -116,6 +121,8 @@ def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -204,7 +211,13 @@ def conv_transpose3d(
     kernel's depth that a stride leaves."""
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 
@@ -216,7 +229,9 @@ def cross_entropy(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
+    size_average: _bool | None = None,
     ignore_index: _int = -100,
+    reduce: _bool | None = None,
     reduction: str = "mean",
     label_smoothing: _float = 0.0,
 ) -> Tensor:
@@ -406,7 +421,12 @@ def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpl
     """In-place form of `hardtanh`: writes the result into this tensor and returns it."""
 
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    margin: _float = 1.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
 
@@ -439,10 +459,24 @@ def interpolate(
 ) -> Tensor:
     """Images of another size."""
 
-def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    log_target: _bool = False,
+) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """``|input - target|``."""
 
 def layer_norm(
@@ -518,7 +552,13 @@ def lp_pool3d(
     """The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``."""
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """``max(0, margin - target * (input1 - input2))``."""
 
@@ -621,7 +661,14 @@ def max_unpool3d(
 def mish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * tanh(softplus(input))``."""
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """``(input - target)^2``."""
 
 def multi_head_attention_forward(
@@ -659,17 +706,30 @@ def multi_margin_loss(
     p: _int = 1,
     margin: _float = 1.0,
     weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over classes of ``max(0, margin - input[target] + input[i])^p``, but of the target
     itself."""
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The sum over targets and other classes of ``max(0, 1 - input[target] + input[i])``, over the
     classes."""
 
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The mean over the last axis of the cross entropies of single classes, by logits."""
 
@@ -680,12 +740,16 @@ def nll_loss(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
+    size_average: _bool | None = None,
     ignore_index: _int = -100,
+    reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """``-weight[target] * input[target]``; the mean is divided by the sum of the weights."""
 
-def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor:
+def normalize(
+    input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis."""
 
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
@@ -715,7 +779,9 @@ def poisson_nll_loss(
     target: Tensor,
     log_input: _bool = True,
     full: _bool = False,
+    size_average: _bool | None = None,
     eps: _float = 1e-08,
+    reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """``exp(input) - target * input``; without ``log_input`` ``input - target * log(input + eps)``."""
@@ -795,10 +861,23 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def silu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``input * sigmoid(input)``, also called swish."""
 
-def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+    beta: _float = 1.0,
+) -> Tensor:
     """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``."""
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """``log(1 + exp(-target * input))``."""
 
 def softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
@@ -841,6 +920,8 @@ def triplet_margin_loss(
     p: _float = 2.0,
     eps: _float = 1e-06,
     swap: _bool = False,
+    size_average: _bool | None = None,
+    reduce: _bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, margin + d(anchor, positive) - d(anchor, negative))`` with `pairwise_distance` as d."""

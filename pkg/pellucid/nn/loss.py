@@ -13,6 +13,7 @@ from ..ops.index.gather import gather
 from ..ops.norm.softmax import log_softmax
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
+from .older_reduction import takes_older
 
 _REDUCTIONS = ("none", "mean", "sum")
 # ATen's arguments of losses of classes.
@@ -79,6 +80,7 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
 
 
 @function(exports="nn.functional", aten="mse_loss.default(self, target, reduction=1)")
+@takes_older()
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``(input - target)^2``.
 
@@ -93,6 +95,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 @function(exports="nn.functional", aten="l1_loss.default(self, target, reduction=1)")
+@takes_older()
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """``|input - target|``.
 
@@ -130,6 +133,7 @@ def huber_loss(
 
 
 @function(exports="nn.functional")
+@takes_older()
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """``d^2 / (2 beta)`` where ``d = |input - target|`` is below ``beta``, else ``d - beta / 2``.
 
@@ -142,7 +146,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     if not beta >= 0:
         raise RangeError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
     if beta == 0:
-        return l1_loss(input, target, reduction)
+        return l1_loss(input, target, reduction=reduction)
     _real("smooth_l1_loss", input, target)
     _broadcast("smooth_l1_loss", input, target)
     return reduced(huber(input, target, beta) / beta, reduction)
@@ -162,6 +166,7 @@ def _class_axis(name: str, input: Tensor, target: Tensor) -> int:
 
 
 @function(exports="nn.functional", aten=(f"nll_loss.default({_ATEN})", f"nll_loss_nd.default({_ATEN})"))
+@takes_older("ignore_index")
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -201,6 +206,7 @@ def nll_loss(
 
 
 @function(exports="nn.functional", aten=f"cross_entropy_loss.default({_ATEN}, label_smoothing=0.0)")
+@takes_older("ignore_index")
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -237,7 +243,7 @@ def cross_entropy(
     if target.dtype.is_floating_point:
         return _with_probabilities(input, target, weight, reduction, label_smoothing, k)
     logs = log_softmax(input, k)
-    loss = nll_loss(logs, target, weight, ignore_index, reduction)
+    loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
         return loss
     ignored = target == index(ignore_index, "ignore_index")
@@ -281,6 +287,7 @@ def _with_probabilities(
 
 
 @function(exports="nn.functional")
+@takes_older()
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -329,6 +336,7 @@ def _logistic(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tenso
     exports="nn.functional",
     aten="binary_cross_entropy_with_logits.default(self, target, weight=None, pos_weight=None, reduction=1)",
 )
+@takes_older()
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -364,6 +372,7 @@ def _entropy(target: Tensor) -> Tensor:
 
 
 @function(exports="nn.functional")
+@takes_older()
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """``target * (log(target) - input)``, where ``0 * log(0)`` is 0.
 

@@ -20,12 +20,18 @@ from ..ops.shape.creation import arange, full_like
 from ..tensors.dtypes import int64
 from ..tensors.tensor import Tensor
 from .loss import known, reduced
+from .older_reduction import takes_older
 
 _PYTHON = "PyTorch composes it in Python"
 
 
-def _loss(*, ours: str = "") -> Callable[[Callable[..., Tensor]], Any]:
-    """Declare a loss for `nn.functional`: the last argument is ``reduction``."""
+def _loss(*, ours: str = "", older: str = "reduce") -> Callable[[Callable[..., Tensor]], Any]:
+    """Declare a loss for `nn.functional`: the last argument is ``reduction``.
+
+    Args:
+        ours: why it is no operator of ATen.
+        older: where `takes_older` puts ``size_average``; empty where PyTorch's never took it.
+    """
 
     def declare(one_by_one: Callable[..., Tensor]) -> Any:
         own = inspect.signature(one_by_one)
@@ -47,7 +53,8 @@ def _loss(*, ours: str = "") -> Callable[[Callable[..., Tensor]], Any]:
 
         loss: Any = functools.wraps(one_by_one)(call)
         loss.__signature__ = signature
-        return function(exports="nn.functional", ours=ours)(loss)
+        whole = takes_older(older)(loss) if older else loss
+        return function(exports="nn.functional", ours=ours)(whole)
 
     return declare
 
@@ -103,7 +110,7 @@ def _no_less(variance: Tensor, eps: float) -> Tensor:
     return variance.clamp(min=eps)
 
 
-@_loss(ours=_PYTHON)
+@_loss(ours=_PYTHON, older="")
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6
 ) -> Tensor:
@@ -134,7 +141,7 @@ def gaussian_nll_loss(
     return found + 0.5 * math.log(2 * math.pi) if full else found
 
 
-@_loss()
+@_loss(older="eps")
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8
 ) -> Tensor:
@@ -277,7 +284,7 @@ def triplet_margin_loss(
     return _triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap)
 
 
-@_loss(ours=_PYTHON)
+@_loss(ours=_PYTHON, older="")
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -1,12 +1,15 @@
-"""Parameter: a tensor that a module owns and an optimizer changes."""
+"""Parameter: a tensor that a module owns and an optimizer changes; Buffer; and those without a shape yet."""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from ..autograd.edges import LEAF
 from ..errors import ArgumentError, DTypeError
+from ..ops.shape.creation import empty
 from ..tensors.construct import tensor
+from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 
 
@@ -79,10 +82,82 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
+class _Uninitialized(Tensor):
+    """What has no shape yet, and no elements."""
+
+    cls_to_become: type[Tensor]
+
+    def materialize(self, shape: tuple[int, ...], device=None, dtype: DType | None = None) -> None:
+        """Become a tensor of a shape, whose elements are anything.
+
+        Args:
+            shape: of the tensor.
+            device, dtype: its own if None.
+        """
+        self.data = empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        kind: Any = type(self).cls_to_become
+        self.__class__ = kind
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet: it has no elements.
+
+    Args:
+        requires_grad: as of `Parameter`.
+        device, dtype: of the parameter; the defaults if None.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedParameter.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> p = torch.nn.parameter.UninitializedParameter(device="cpu")
+        >>> p.materialize((2, 3))
+        >>> type(p).__name__, tuple(p.shape)
+        ('Parameter', (2, 3))
+    """
+
+    cls_to_become = Parameter
+
+    def __init__(self, requires_grad: bool = True, device=None, dtype: DType | None = None):
+        Parameter.__init__(self, empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo) -> UninitializedParameter:
+        out = memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return out
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer whose shape is not known yet: it has no elements.
+
+    Args:
+        requires_grad: whether to record what is computed from it.
+        device, dtype: of the buffer; the defaults if None.
+        persistent: as of `Buffer`.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedBuffer.html
+    """
+
+    cls_to_become = Buffer
+
+    def __init__(
+        self, requires_grad: bool = False, device=None, dtype: DType | None = None, persistent: bool = True
+    ):
+        Buffer.__init__(self, empty(0, device=device, dtype=dtype), persistent=persistent)
+        self.requires_grad_(requires_grad)
+
+
+def is_lazy(param: object) -> bool:
+    """Whether something is a parameter or a buffer without a shape yet."""
+    return isinstance(param, _Uninitialized)
+
+
 def account(t: Tensor) -> None:
     """Count a tensor's memory under "parameter" in `pellucid.webgpu.memory_stats`, if it has no kind yet."""
     if t._storage.kind == "activation":
         t._storage.set_kind("parameter")
 
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]

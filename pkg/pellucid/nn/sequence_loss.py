@@ -244,7 +244,9 @@ def linear_cross_entropy(
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     ignored = -100 if ignore_index is None else ignore_index
     logits = linear(input, flat, bias).reshape(shape)
-    return cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
+    return cross_entropy(
+        logits, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing
+    )
 
 
 __all__ = ["LinearCrossEntropyOptions", "ctc_loss", "linear_cross_entropy"]

@@ -377,6 +377,7 @@ def name_overloads(
         TypeError: an overload has been named before.
     """
     name = function.__name__
+    function = getattr(function, "newer", function)  # without arguments that ATen never had
     if ours:
         OURS[function] = ours
         return

@@ -31,7 +31,6 @@ ALIASES = {
     "not_equal": "ne",
     "row_stack": "vstack",
     "subtract": "sub",
-    "swapaxes": "transpose",
     "swapdims": "transpose",
     "trapz": "trapezoid",
     "unsafe_chunk": "chunk",

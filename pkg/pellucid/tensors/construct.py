@@ -256,17 +256,30 @@ def asarray(
     return out.requires_grad_() if requires_grad else out.detach() if out is not obj else out
 
 
-def from_dlpack(ext_tensor) -> Tensor:
-    """A cpu tensor that shares memory with what another library offers by DLPack.
+def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares memory with what another library offers by DLPack, which is on the cpu.
+
+    Args:
+        ext_tensor: what offers it; a tensor is taken as it is.
+        device: of the result; that of ``ext_tensor`` if not given.
+        copy: True copies always, False never; None where the device wants it.
 
     Raises:
-        ArgumentError: it offers none.
+        ArgumentError: it offers none, or a copy is needed and not wanted.
 
     Source: https://pytorch.org/docs/stable/generated/torch.from_dlpack.html
     """
     if not hasattr(ext_tensor, "__dlpack__"):
         raise ArgumentError(f"from_dlpack: {describe(ext_tensor)} has no __dlpack__. Use asarray.")
-    return ext_tensor if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
+    shared = ext_tensor if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
+    wanted = shared.device if device is None else resolved(device)
+    if wanted is shared.device:
+        return shared.clone() if copy else shared
+    if copy is not None and not copy:
+        raise ArgumentError(
+            f"from_dlpack: memory on {shared.device} cannot be shared with {wanted}. Leave copy out."
+        )
+    return shared.to(wanted)
 
 
 def frombuffer(

@@ -249,12 +249,24 @@ class Tensor(Portable):
     ) -> Tensor:
         """``out = input + value * tensor1 * tensor2``."""
     def addmm(
-        self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+        self,
+        mat1: Tensor,
+        mat2: Tensor,
+        out_dtype: DType | None = None,
+        *,
+        beta: _float | _complex = 1,
+        alpha: _float | _complex = 1,
     ) -> Tensor:
         """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0,
-        nor the product where alpha is 0."""
+        nor the product where alpha is 0. ``out_dtype`` as of `mm`."""
     def addmm_(
-        self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+        self,
+        mat1: Tensor,
+        mat2: Tensor,
+        out_dtype: DType | None = None,
+        *,
+        beta: _float | _complex = 1,
+        alpha: _float | _complex = 1,
     ) -> Tensor:
         """In-place form of `addmm`: writes the result into this tensor and returns it."""
     def addmv(
@@ -339,11 +351,23 @@ class Tensor(Portable):
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
     def baddbmm(
-        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+        self,
+        batch1: Tensor,
+        batch2: Tensor,
+        out_dtype: DType | None = None,
+        *,
+        beta: _float | _complex = 1,
+        alpha: _float | _complex = 1,
     ) -> Tensor:
-        """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+        """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices; ``out_dtype`` as of `mm`."""
     def baddbmm_(
-        self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1
+        self,
+        batch1: Tensor,
+        batch2: Tensor,
+        out_dtype: DType | None = None,
+        *,
+        beta: _float | _complex = 1,
+        alpha: _float | _complex = 1,
     ) -> Tensor:
         """In-place form of `baddbmm`: writes the result into this tensor and returns it."""
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -365,8 +389,8 @@ class Tensor(Portable):
         """Bits moved down by ``other`` places; signed numbers keep their sign."""
     def bitwise_xor(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Bitwise exclusive or; logical for bools."""
-    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+    def bmm(self, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+        """Products of two batches of matrices, (b, n, l) by (b, l, m); ``out_dtype`` as of `mm`."""
     def broadcast_to(self, size) -> Tensor:
         """``input.expand(size)``."""
     def cauchy_(
@@ -475,7 +499,9 @@ class Tensor(Portable):
         """Quotient: ``out = input / other``, floating point for integers too."""
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
-    def dsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+    def dsplit(
+        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+    ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 2 into parts of one length."""
     def eq(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input == other``."""
@@ -561,7 +587,9 @@ class Tensor(Portable):
     ) -> Histogram:
         """How many elements lie in each bin, each of which has its left edge and the last one its right,
         too."""
-    def hsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+    def hsplit(
+        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+    ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``sqrt(input^2 + other^2)``, without overflow."""
@@ -749,7 +777,7 @@ class Tensor(Portable):
         smaller of two, element by element."""
     def minimum(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The smaller of two, element by element; NaN if one is NaN."""
-    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def mm(self, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices, (n, l) by (l, m)."""
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
         """The most frequent value of each row, the smallest of several, and the last place where it
@@ -1031,11 +1059,10 @@ class Tensor(Portable):
         """The sum over axes that a broadcast from ``size`` would have made."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> USV:
         """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two axes exchanged, sharing storage."""
-    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
-        """In-place form of `transpose`: this tensor itself becomes that view of its storage. Nothing
-        moves."""
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
+        """`transpose`, by numpy's names."""
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
+        """In-place form of `swapaxes`: this tensor itself becomes that view of its storage. Nothing moves."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two axes exchanged, sharing storage."""
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
@@ -1054,7 +1081,14 @@ class Tensor(Portable):
         """Tangent of an angle in radians."""
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic tangent."""
-    def tensor_split(self, indices_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(
+        self,
+        indices_or_sections=None,
+        dim: _int = 0,
+        *,
+        indices: Sequence[_int] | None = None,
+        sections: _int | None = None,
+    ) -> tuple[Tensor, ...]:
         """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
         positions."""
     def tile(self, *dims) -> Tensor:
@@ -1137,7 +1171,9 @@ class Tensor(Portable):
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
-    def vsplit(self, indices_or_sections) -> tuple[Tensor, ...]:
+    def vsplit(
+        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+    ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 0 of at least two into parts of one length."""
     def xlogy(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input * log(other)``, 0 where ``input`` is 0."""

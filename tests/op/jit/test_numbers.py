@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+import torch as pytorch
 
 import pellucid as torch
 from op.jit.probe import bits, replays, some
@@ -146,7 +147,28 @@ class TestFunctions:
         with pytest.raises(ValueError, match=r"names \['y'\], and the parameters are \['x'\]"):
             torch.compile(lambda x: x, dynamic=("y",))
         with pytest.raises(TypeError, match="takes the names of parameters"):
-            torch.compile(lambda x: x, dynamic=True)
+            torch.compile(lambda x: x, dynamic=3)
+
+    def test_keywords_of_pytorch(self, rng):
+        """Each is taken as PyTorch takes it, by the decorator, too, and what PyTorch refuses is refused."""
+        x = some(rng, 4)
+        ways: list[dict] = [
+            {"dynamic": True},
+            {"dynamic": False, "disable": True},
+            {"backend": "eager", "name": "double"},
+            {"mode": "reduce-overhead", "recompile_limit": 3, "isolate_recompiles": True},
+            {"options": {"trace": True}},
+        ]
+        for given in ways:
+            for compiled in (
+                torch.compile(lambda x: x * 2, **given),
+                torch.compile(**given)(lambda x: x * 2),
+            ):
+                assert bits(compiled(x)) == bits(x * 2), given
+        for given in ({"mode": "fastest"}, {"mode": "default", "options": {}}):
+            for library in (torch, pytorch):
+                with pytest.raises((TypeError, ValueError, RuntimeError), match="mode"):
+                    library.compile(lambda x: x * 2, **given)(library.ones(2))
 
 
 def test_a_part_that_was_written_over_itself_and_then_lies_elsewhere():

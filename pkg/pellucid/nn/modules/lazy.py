@@ -5,39 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import RangeError
-from ...ops.shape.creation import empty
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
-from ..parameter import Buffer, Parameter
+from ..parameter import UninitializedBuffer, UninitializedParameter
 from . import batchnorm, conv, linear
 from .module import Module
-
-
-class UninitializedParameter(Parameter):
-    """A parameter whose shape is not known yet: it has no elements.
-
-    Args:
-        requires_grad: as of `Parameter`.
-        device, dtype: of the parameter; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedParameter.html
-    """
-
-    def __init__(self, requires_grad: bool = True, device=None, dtype=None):
-        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
-
-
-class UninitializedBuffer(Buffer):
-    """A buffer whose shape is not known yet: it has no elements.
-
-    Args:
-        device, dtype: of the buffer; the defaults if None.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.parameter.UninitializedBuffer.html
-    """
-
-    def __init__(self, requires_grad: bool = False, device=None, dtype=None):
-        super().__init__(empty(0, device=device, dtype=dtype))
 
 
 class _Lazy(Module):
@@ -96,6 +68,7 @@ class _Lazy(Module):
             where = made._kinds.get(name)
             if where == "parameter" and t is not None:
                 self.__dict__[name].data = t.detach().to(self.__dict__[name].dtype)
+                self.__dict__[name].__class__ = UninitializedParameter.cls_to_become
             elif name not in ("_kinds", "training", "_hooks") and where != "parameter":
                 self.__dict__[name] = t
         self.__class__ = kind
@@ -235,5 +208,5 @@ class LazyInstanceNorm3d(_LazyNorm):
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
     "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d",
-    "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear", "UninitializedBuffer", "UninitializedParameter",
+    "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
 ]  # fmt: skip

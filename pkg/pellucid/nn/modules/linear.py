@@ -1,4 +1,4 @@
-"""Linear layers, and the one that does nothing."""
+"""Linear layers, the one that does nothing, and what compares two inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...ops.shape.creation import empty
 from ...tensors.dtypes import DType
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
-from .. import init
+from .. import functional, init, margin_loss
 from ..parameter import Parameter
 from .module import Module
 
@@ -134,4 +134,33 @@ class Bilinear(Module):
         )
 
 
-__all__ = ["Bilinear", "Identity", "Linear", "NonDynamicallyQuantizableLinear"]
+class CosineSimilarity(Module):
+    """See `functional.cosine_similarity`."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """See `functional.pairwise_distance`."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return margin_loss.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+__all__ = [
+    "Bilinear",
+    "CosineSimilarity",
+    "Identity",
+    "Linear",
+    "NonDynamicallyQuantizableLinear",
+    "PairwiseDistance",
+]

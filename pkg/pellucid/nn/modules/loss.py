@@ -7,20 +7,29 @@ from typing import Any
 
 from ...tensors.tensor import Tensor
 from .. import functional, loss, margin_loss
+from ..older_reduction import reduction_of
 from .module import Configured, Module
 
 
 class _Loss(Module):
-    def __init__(self, reduction: str = "mean"):
+    """A loss; ``size_average`` and ``reduce`` are older names of ``reduction``."""
+
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
-        self.reduction = reduction
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):
     weight: Tensor | None
 
-    def __init__(self, weight: Tensor | None, reduction: str):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
@@ -28,21 +37,21 @@ class L1Loss(_Loss):
     """``|input - target|``; see `functional.l1_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.l1_loss(input, target, self.reduction)
+        return loss.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
     """``(input - target)^2``; see `functional.mse_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.mse_loss(input, target, self.reduction)
+        return loss.mse_loss(input, target, reduction=self.reduction)
 
 
 class HuberLoss(_Loss):
     """Square near zero, linear from ``delta`` on; see `functional.huber_loss`."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
@@ -52,23 +61,38 @@ class HuberLoss(_Loss):
 class SmoothL1Loss(_Loss):
     """Square near zero, linear from ``beta`` on with slope 1; see `functional.smooth_l1_loss`."""
 
-    def __init__(self, reduction: str = "mean", beta: float = 1.0):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.smooth_l1_loss(input, target, self.reduction, self.beta)
+        return loss.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class NLLLoss(_WeightedLoss):
     """``-weight[target] * input[target]``; see `functional.nll_loss`."""
 
-    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
-        super().__init__(weight, reduction)
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.nll_loss(input, target, self.weight, self.ignore_index, self.reduction)
+        return loss.nll_loss(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
 
 
 class NLLLoss2d(NLLLoss):
@@ -88,28 +112,32 @@ class CrossEntropyLoss(_WeightedLoss):
     def __init__(
         self,
         weight: Tensor | None = None,
+        size_average: bool | None = None,
         ignore_index: int = -100,
+        reduce: bool | None = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ):
-        super().__init__(weight, reduction)
+        super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return loss.cross_entropy(
-            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
         )
 
 
 class BCELoss(_WeightedLoss):
     """Cross entropy of two classes by probabilities; see `functional.binary_cross_entropy`."""
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(weight, reduction)
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.binary_cross_entropy(input, target, self.weight, self.reduction)
+        return loss.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
@@ -118,26 +146,37 @@ class BCEWithLogitsLoss(_WeightedLoss):
     pos_weight: Tensor | None
 
     def __init__(
-        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
     ):
-        super().__init__(weight, reduction)
+        super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return loss.binary_cross_entropy_with_logits(
-            input, target, self.weight, self.reduction, self.pos_weight
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
         )
 
 
 class KLDivLoss(_Loss):
     """``target * (log(target) - input)``; see `functional.kl_div`."""
 
-    def __init__(self, reduction: str = "mean", log_target: bool = False):
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ):
+        super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.kl_div(input, target, self.reduction, self.log_target)
+        return loss.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class _Measured(_Loss, Configured):
@@ -145,8 +184,10 @@ class _Measured(_Loss, Configured):
 
     _function: Callable[..., Tensor]
 
-    def __init__(self, reduction: str, **settings: Any):
-        super().__init__(reduction)
+    def __init__(
+        self, reduction: str, size_average: bool | None = None, reduce: bool | None = None, **settings: Any
+    ):
+        super().__init__(size_average, reduce, reduction)
         self._set(**settings)
 
     def forward(self, *tensors: Tensor) -> Tensor:
@@ -159,8 +200,8 @@ class SoftMarginLoss(_Measured):
 
     _function = staticmethod(margin_loss.soft_margin_loss)
 
-    def __init__(self, reduction: str = "mean"):
-        super().__init__(reduction)
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
+        super().__init__(reduction, size_average, reduce)
 
 
 class HingeEmbeddingLoss(_Measured):
@@ -168,8 +209,14 @@ class HingeEmbeddingLoss(_Measured):
 
     _function = staticmethod(margin_loss.hinge_embedding_loss)
 
-    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction, size_average, reduce, margin=margin)
 
 
 class MarginRankingLoss(_Measured):
@@ -177,8 +224,14 @@ class MarginRankingLoss(_Measured):
 
     _function = staticmethod(margin_loss.margin_ranking_loss)
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction, size_average, reduce, margin=margin)
 
 
 class CosineEmbeddingLoss(_Measured):
@@ -186,8 +239,14 @@ class CosineEmbeddingLoss(_Measured):
 
     _function = staticmethod(margin_loss.cosine_embedding_loss)
 
-    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ):
+        super().__init__(reduction, size_average, reduce, margin=margin)
 
 
 class MultiLabelMarginLoss(_Measured):
@@ -195,8 +254,8 @@ class MultiLabelMarginLoss(_Measured):
 
     _function = staticmethod(margin_loss.multilabel_margin_loss)
 
-    def __init__(self, reduction: str = "mean"):
-        super().__init__(reduction)
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
+        super().__init__(reduction, size_average, reduce)
 
 
 class PoissonNLLLoss(_Measured):
@@ -205,9 +264,15 @@ class PoissonNLLLoss(_Measured):
     _function = staticmethod(margin_loss.poisson_nll_loss)
 
     def __init__(
-        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: bool | None = None,
+        eps: float = 1e-8,
+        reduce: bool | None = None,
+        reduction: str = "mean",
     ):
-        super().__init__(reduction, log_input=log_input, full=full, eps=eps)
+        super().__init__(reduction, size_average, reduce, log_input=log_input, full=full, eps=eps)
 
 
 class TripletMarginLoss(_Measured):
@@ -221,9 +286,11 @@ class TripletMarginLoss(_Measured):
         p: float = 2.0,
         eps: float = 1e-6,
         swap: bool = False,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ):
-        super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
+        super().__init__(reduction, size_average, reduce, margin=margin, p=p, eps=eps, swap=swap)
 
 
 class GaussianNLLLoss(_Measured):
@@ -255,42 +322,36 @@ class MultiMarginLoss(_WeightedLoss):
     """See `functional.multi_margin_loss`."""
 
     def __init__(
-        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
     ):
-        super().__init__(weight, reduction)
+        super().__init__(weight, size_average, reduce, reduction)
         self.p = p
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return margin_loss.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
+        return margin_loss.multi_margin_loss(
+            input, target, self.p, self.margin, self.weight, reduction=self.reduction
+        )
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """See `functional.multilabel_soft_margin_loss`."""
 
-    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
-        super().__init__(weight, reduction)
-
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return margin_loss.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
-
-
-class PairwiseDistance(Module):
-    """See `functional.pairwise_distance`."""
-
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
-        super().__init__()
-        self.norm, self.eps, self.keepdim = p, eps, keepdim
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return margin_loss.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+        return margin_loss.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
     """Of sequences without alignment; see `functional.ctc_loss`."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def forward(
@@ -300,23 +361,11 @@ class CTCLoss(_Loss):
         return functional.ctc_loss(*given, self.blank, self.reduction, self.zero_infinity)
 
 
-class CosineSimilarity(Module):
-    """See `functional.cosine_similarity`."""
-
-    def __init__(self, dim: int = 1, eps: float = 1e-8):
-        super().__init__()
-        self.dim, self.eps = dim, eps
-
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return functional.cosine_similarity(x1, x2, self.dim, self.eps)
-
-
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
     "CTCLoss",
     "CosineEmbeddingLoss",
-    "CosineSimilarity",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
     "HingeEmbeddingLoss",
@@ -329,7 +378,6 @@ __all__ = [
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
-    "PairwiseDistance",
     "PoissonNLLLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",

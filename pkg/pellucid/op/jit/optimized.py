@@ -40,6 +40,10 @@ class OptimizedModule(Module):
         return self._compiled.explain()
 
 
+# How PyTorch's Inductor may work; here there is one way.
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs", "lite")
+
+
 def compile(
     model: Callable | None = None,
     *,
@@ -48,7 +52,11 @@ def compile(
     backend: Any = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
     """Record what a function runs on webgpu, and replay that at later calls without running its Python.
 
@@ -86,7 +94,10 @@ def compile(
             comparison must give the same, and whatever needs the value itself (``n // 2``, ``range(n)``,
             ``float(n)``, a text, a key, a size) needs the same value. Numbers of other parameters are part
             of what must be equal altogether.
-        backend, mode, options: accepted for PyTorch's sake.
+            True and False, which PyTorch takes, change nothing: calls with other shapes and numbers are
+            recorded for themselves.
+        backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: accepted for PyTorch's
+            sake; as there, a mode is one of its own, and goes without options.
         disable: return the function as it is.
 
     Returns:
@@ -94,6 +105,7 @@ def compile(
 
     Raises:
         TypeError: no function, or one that pauses.
+        ArgumentError: a mode that PyTorch has not, or with options.
         ValueError: ``dynamic`` names no parameter; at a call, that a number does not follow, as where an
             integer tensor is filled with a float.
         DeviceError: at a call, with ``fullgraph``, why it cannot be captured.
@@ -108,12 +120,16 @@ def compile(
         >>> f(torch.ones(2, device="cpu")).tolist()
         [3.0, 3.0]
     """
-    names = (dynamic,) if isinstance(dynamic, str) else dynamic or ()
+    if mode is not None and mode not in _MODES:
+        raise ArgumentError(f"compile: there is no mode {mode!r}. There are {', '.join(_MODES)}.")
+    if mode is not None and options is not None:
+        raise ArgumentError("compile: takes a mode or options, not both. Leave out one of them.")
+    if model is None:
+        return lambda function: compile(function, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+    names = () if isinstance(dynamic, bool) else (dynamic,) if isinstance(dynamic, str) else dynamic or ()
     if not isinstance(names, Iterable):
         raise ArgumentError("compile: dynamic= takes the names of parameters, such as dynamic=('position',).")
     names = tuple(names)
-    if model is None:
-        return lambda function: compile(function, fullgraph=fullgraph, dynamic=names, disable=disable)
     if disable or isinstance(model, (Compiled, OptimizedModule)):
         return model
     if isinstance(model, Module):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import any_number, integers, number, wrong
-from ...op.public import function
+from ...op.public import function, written
 from ...op.rules import refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
@@ -23,7 +23,7 @@ MODES = (
 
 
 @function(ours="`ops.aten` has ATen's form, which lists the axes of each operand")
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sum of products over several axes of both.
 
     Args:
@@ -33,6 +33,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Raises:
         ShapeError: the axes have other lengths.
     """
+    found = _contracted(a, b, dims)
+    return found if out is None else written("tensordot", out, found)
+
+
+def _contracted(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     ranks = a._meta.rank, b._meta.rank
     if isinstance(dims, (tuple, list)) and len(dims) != 2:
         raise ArgumentError(f"tensordot: dims must be a number or two lists of axes, not {dims}.")

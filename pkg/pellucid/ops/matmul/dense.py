@@ -21,7 +21,7 @@ from ...op.kernel.launch import Launch
 from ...op.public import function
 from ...op.rules import refuse_complex
 from ...quant.rows import row_chunks
-from ...tensors.dtypes import complex64, float32
+from ...tensors.dtypes import LARGEST_HALF, DType, complex64, float32
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides, merge_axes
 from ...tensors.tensor import Tensor
@@ -236,7 +236,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """
 
 
-def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
+def _ranked(name: str, ranks: tuple[int, int], operands: tuple[Tensor, ...], out: Tensor | None) -> Tensor:
+    a, b = operands
     if (a.dim(), b.dim()) != ranks:
         raise ShapeError(
             f"{name}: takes tensors of {ranks[0]} and {ranks[1]} axes, not of shapes {tuple(a.shape)} and "
@@ -245,33 +246,51 @@ def _ranked(name: str, ranks: tuple[int, int], a: Tensor, b: Tensor, out: Tensor
     return matmul(a, b) if out is None else matmul(a, b, out=out)
 
 
-@function(method=True)
-def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Product of two matrices, (n, l) by (l, m)."""
-    return _ranked("mm", (2, 2), input, mat2, out)
+def _widened(name: str, out_dtype: DType | None, *operands: Tensor) -> tuple[Tensor, ...]:
+    """Operands whose product has the dtype that is asked for: in float32, products of halves are exact."""
+    own = operands[0].dtype
+    if out_dtype is None or out_dtype is own:
+        return operands
+    if out_dtype is not float32 or own not in LARGEST_HALF or operands[1].dtype is not own:
+        raise DTypeError(
+            f"{name}: out_dtype is {out_dtype} of a product of {own} and {operands[1].dtype}. It is theirs, "
+            "or float32 of float16 or bfloat16. Convert the result."
+        )
+    return tuple(t.to(float32) for t in operands)
 
 
 @function(method=True)
-def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Products of two batches of matrices, (b, n, l) by (b, l, m)."""
+def mm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Product of two matrices, (n, l) by (l, m).
+
+    Args:
+        input, mat2: of one dtype.
+        out_dtype: theirs, or float32 of float16 or bfloat16, whose sums are then not rounded to halves.
+    """
+    return _ranked("mm", (2, 2), _widened("mm", out_dtype, input, mat2), out)
+
+
+@function(method=True)
+def bmm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Products of two batches of matrices, (b, n, l) by (b, l, m); ``out_dtype`` as of `mm`."""
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
         raise ShapeError(
             f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
             f"broadcasts."
         )
-    return _ranked("bmm", (3, 3), input, mat2, out)
+    return _ranked("bmm", (3, 3), _widened("bmm", out_dtype, input, mat2), out)
 
 
 @function(method=True)
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix and a vector, (n, l) by (l,)."""
-    return _ranked("mv", (2, 1), input, vec, out)
+    return _ranked("mv", (2, 1), (input, vec), out)
 
 
 @function(method=True)
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
-    return _ranked("dot", (1, 1), input, tensor, out)
+    return _ranked("dot", (1, 1), (input, tensor), out)
 
 
 @function(method=True)
@@ -283,6 +302,17 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
             f"them."
         )
     return input.unsqueeze(1) * vec2
+
+
+def _added(name: str, input: Tensor, factor: Tensor, out_dtype: DType | None) -> Tensor:
+    """What is added to a product of ``out_dtype``: of that, or of what is multiplied."""
+    if out_dtype is None or input.dtype is out_dtype:
+        return input
+    if input.dtype is not factor.dtype:
+        raise DTypeError(
+            f"{name}: input is {input.dtype}, neither {factor.dtype} nor {out_dtype}. Convert it."
+        )
+    return input.to(out_dtype)
 
 
 def _factor(value: float | complex, product: Tensor) -> float | complex:
@@ -304,14 +334,21 @@ def _times(alpha: float | complex, product: Tensor) -> Tensor:
 
 @function(method=True, in_place=True)
 def addmm(
-    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    out_dtype: DType | None = None,
+    *,
+    beta: float | complex = 1,
+    alpha: float | complex = 1,
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts and is not read where beta is 0, nor the
-    product where alpha is 0.
+    product where alpha is 0. ``out_dtype`` as of `mm`.
     """
-    product, beta = _times(alpha, mm(mat1, mat2)), _factor(beta, mat1)
+    product, beta = _times(alpha, mm(mat1, mat2, out_dtype)), _factor(beta, mat1)
     if beta == 0:
         return product
+    input = _added("addmm", input, mat1, out_dtype)
     if broadcast_shapes(input.shape, product.shape) != product.shape:
         raise ShapeError(
             f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. "
@@ -322,10 +359,19 @@ def addmm(
 
 @function(method=True, in_place=True)
 def baddbmm(
-    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    out_dtype: DType | None = None,
+    *,
+    beta: float | complex = 1,
+    alpha: float | complex = 1,
 ) -> Tensor:
-    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices."""
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices; ``out_dtype`` as of `mm`."""
     if not hasattr(input, "_meta"):
         raise wrong("input", "Tensor", input)
-    product, beta = _times(alpha, bmm(batch1, batch2)), _factor(beta, batch1)
-    return product if beta == 0 else product + (input if beta == 1 else input * beta)
+    product, beta = _times(alpha, bmm(batch1, batch2, out_dtype)), _factor(beta, batch1)
+    if beta == 0:
+        return product
+    input = _added("baddbmm", input, batch1, out_dtype)
+    return product + (input if beta == 1 else input * beta)

@@ -16,7 +16,7 @@ from ...tensors.tensor import Tensor
 from . import slicing, splitting, views
 from .movement import clone
 
-# By name: the view, and ATen's overloads of its copy and of its form in place, if there is one. Their
+# By name: the view, and ATen's overloads of its copy and of its form in place, where there is one. Their
 # arguments are those of the view.
 _VIEWS: dict[str, tuple[Callable, str, str]] = {
     "alias": (lambda input: input, "default", ""),
@@ -28,6 +28,7 @@ _VIEWS: dict[str, tuple[Callable, str, str]] = {
     "select": (slicing.select, "int", ""),
     "split_with_sizes": (splitting.split_with_sizes, "default", ""),
     "squeeze": (views.squeeze, "default dim dims", "default dim dims"),
+    "swapaxes": (views.swapaxes, "", "default"),
     "t": (views.t, "default", "default"),
     "transpose": (views.transpose, "int", "default"),
     "unbind": (splitting.unbind, "int", ""),
@@ -79,10 +80,11 @@ def _in_place(name: str, show: Callable) -> Callable:
 
 
 for _name, (_show, _copies, _over) in _VIEWS.items():
-    _declare(
-        f"{_name}_copy", _show, _copy_of(_show), _copies.split(),
-        f"A copy of what `{_name}` shows." if _name != "alias" else "A copy.", method=_name == "narrow",
-    )  # fmt: skip
+    if _copies:
+        _declare(
+            f"{_name}_copy", _show, _copy_of(_show), _copies.split(),
+            f"A copy of what `{_name}` shows." if _name != "alias" else "A copy.", method=_name == "narrow",
+        )  # fmt: skip
     if _over:
         _declare(
             f"{_name}_", _show, _in_place(_name, _show), _over.split(),

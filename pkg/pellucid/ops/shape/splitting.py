@@ -9,7 +9,7 @@ from typing import Any
 from ...autograd.edges import LEAF, edge, note_view
 from ...autograd.grad_mode import grad_enabled
 from ...autograd.nodes import Node
-from ...errors import DimensionError, ShapeError
+from ...errors import ArgumentError, DimensionError, ShapeError
 from ...op.arguments import integers
 from ...op.public import function
 from ...tensors.shape import axis, index
@@ -159,16 +159,26 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         "tensor_split.tensor_indices_or_sections(self, tensor_indices_or_sections, dim=0)",
     ),
 )
-def tensor_split(input: Tensor, indices_or_sections, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor,
+    indices_or_sections=None,
+    dim: int = 0,
+    *,
+    indices: tuple[int, ...] | None = None,
+    sections: int | None = None,
+) -> tuple[Tensor, ...]:
     """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given positions.
 
     Args:
         input: at least one axis.
         indices_or_sections: how many parts, or where each but the first begins. A tensor is read.
+        indices, sections: the same, where it is one of them.
 
     Raises:
         ShapeError: no axes, or no parts.
+        ArgumentError: both are given, or none.
     """
+    indices_or_sections = _how("tensor_split", indices_or_sections, indices, sections)
     if not input._meta.rank:
         raise ShapeError("tensor_split: takes at least one axis, not a tensor without axes.")
     k = axis(dim, input._meta.rank)
@@ -188,6 +198,16 @@ def tensor_split(input: Tensor, indices_or_sections, dim: int = 0) -> tuple[Tens
     return tuple([slice_dim(input, k, begin, max(begin, end), 1) for begin, end in bounds])
 
 
+def _how(name: str, given, indices, sections):
+    """What says how to split, by whichever of its names."""
+    found = [value for value in (given, indices, sections) if value is not None]
+    if len(found) != 1:
+        raise ArgumentError(f"{name}: takes one of indices and sections, not {len(found) or 'none'} of them.")
+    if sections is not None:
+        return index(sections, "sections")
+    return found[0] if indices is None else list(integers(indices, "indices"))
+
+
 def _split_along(name: str, input: Tensor, how, dim: int, least: int) -> tuple[Tensor, ...]:
     if input._meta.rank < least:
         raise ShapeError(f"{name}: takes at least {least} axes, not {input._meta.rank}. Use tensor_split.")
@@ -202,21 +222,42 @@ def _split_along(name: str, input: Tensor, how, dim: int, least: int) -> tuple[T
 
 
 @function(method=True, aten=("hsplit.int(self, sections)", "hsplit.array(self, indices)"))
-def hsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def hsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: tuple[int, ...] | None = None,
+    sections: int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
-    return _split_along("hsplit", input, indices_or_sections, 0 if input._meta.rank == 1 else 1, 1)
+    how = _how("hsplit", indices_or_sections, indices, sections)
+    return _split_along("hsplit", input, how, 0 if input._meta.rank == 1 else 1, 1)
 
 
 @function(method=True, aten=("vsplit.int(self, sections)", "vsplit.array(self, indices)"))
-def vsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def vsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: tuple[int, ...] | None = None,
+    sections: int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 0 of at least two into parts of one length."""
-    return _split_along("vsplit", input, indices_or_sections, 0, 2)
+    how = _how("vsplit", indices_or_sections, indices, sections)
+    return _split_along("vsplit", input, how, 0, 2)
 
 
 @function(method=True, aten=("dsplit.int(self, sections)", "dsplit.array(self, indices)"))
-def dsplit(input: Tensor, indices_or_sections) -> tuple[Tensor, ...]:
+def dsplit(
+    input: Tensor,
+    indices_or_sections=None,
+    *,
+    indices: tuple[int, ...] | None = None,
+    sections: int | None = None,
+) -> tuple[Tensor, ...]:
     """`tensor_split` along axis 2 into parts of one length."""
-    return _split_along("dsplit", input, indices_or_sections, 2, 3)
+    how = _how("dsplit", indices_or_sections, indices, sections)
+    return _split_along("dsplit", input, how, 2, 3)
 
 
 @function(method=True, aten="unbind.int")

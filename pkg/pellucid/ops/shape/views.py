@@ -185,7 +185,7 @@ def _transpose(call: Call):
     view=_transpose,
     grad={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
     method=True,
-    aten=("transpose.int", "swapaxes.default(self, axis0, axis1)", "swapdims.default"),
+    aten=("transpose.int", "swapdims.default"),
 )
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged, sharing storage.
@@ -202,6 +202,12 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
         >>> torch.tensor([[1, 2], [3, 4]], device="cpu").transpose(0, 1).tolist()
         [[1, 3], [2, 4]]
     """
+
+
+@function(method=True)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose`, by numpy's names."""
+    return transpose(input, axis0, axis1)
 
 
 @function(method=True)
