@@ -2,17 +2,11 @@
 
 import { boot } from "../web/boot.js";
 import { make } from "../web/views/parts.js";
-
-const SHIPPING = [
-  "Chrome and Edge 113 or newer on Windows, macOS and ChromeOS, 121 or newer on Android",
-  "Safari 26 or newer on macOS, iOS and iPadOS",
-  "Firefox 141 or newer on Windows, 145 or newer on Macs with Apple silicon",
-];
-const LINUX = "On Linux, Chrome may want WebGPU and Vulkan switched on under chrome://flags, Firefox dom.webgpu.enabled under about:config.";
+import { SHIPPING, toSwitchOn } from "../web/webgpu_advice.js";
 
 /**
  * What keeps WebGPU from working on this page, or null.
- * @returns {Promise<{ title: string, text: string, list?: string[], after?: string } | null>}
+ * @returns {Promise<{ title: string, text: string, list?: string[] } | null>}
  */
 async function missingOnPage() {
   if (!isSecureContext) {
@@ -24,19 +18,22 @@ async function missingOnPage() {
   if (!navigator.gpu) {
     return {
       title: "This browser has no WebGPU",
-      text: "The model computes on the graphics processor, which a page reaches through WebGPU. Please open this page in one of these:",
+      text: `This page computes on the graphics processor, which it reaches through WebGPU. ${orOpen(toSwitchOn(false))}`,
       list: SHIPPING,
-      after: LINUX,
     };
   }
   const adapter = await navigator.gpu.requestAdapter().catch(() => null);
   if (adapter) return null;
   return {
     title: "WebGPU finds no graphics processor",
-    text: "This browser has WebGPU, but it offers no adapter: the driver is missing or blocked, or hardware acceleration is switched off in the settings. Update the driver, switch acceleration on and restart the browser, or open the page in another one:",
+    text: `This browser has WebGPU, but it offers no adapter: the driver is missing or blocked, or hardware acceleration is switched off in the settings. Update the driver, switch acceleration on and restart the browser. ${orOpen(toSwitchOn(true))}`,
     list: SHIPPING,
-    after: LINUX,
   };
+}
+
+/** What can be done here, or else: the list of browsers follows. */
+function orOpen(here) {
+  return here ? `${here} Or open this page in one of these:` : "Please open this page in one of these:";
 }
 
 /** What keeps WebGPU from working inside the worker where Python runs, or null. */
@@ -44,9 +41,8 @@ function missingInWorker(info) {
   if (info.webgpu) return null;
   return {
     title: "WebGPU is missing in workers",
-    text: "This browser offers WebGPU to pages, but not to the worker in which Python runs, so that the page never freezes. Please open this page in one of these:",
+    text: `This browser offers WebGPU to pages, but not to the worker in which Python runs, so that the page never freezes. ${orOpen("")}`,
     list: SHIPPING,
-    after: LINUX,
   };
 }
 
@@ -102,12 +98,11 @@ export function bytes(count) {
 }
 
 /** A note with what happened and what to do about it; `trace` goes under a fold. */
-export function note({ title, text, list, after, said, trace, button }) {
+export function note({ title, text, list, said, trace, button }) {
   const box = make("div", { class: "note" }, make("p", {}, make("strong", {}, title)));
   if (said) box.append(make("p", { class: "said" }, said));
   box.append(make("p", {}, text));
   if (list) box.append(make("ul", {}, ...list.map((item) => make("li", {}, item))));
-  if (after) box.append(make("p", {}, after));
   if (trace) box.append(make("details", {}, make("summary", {}, "Where it happened"), make("pre", {}, trace)));
   if (button) box.append(button);
   document.getElementById("notes").append(box);

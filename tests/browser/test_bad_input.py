@@ -168,6 +168,6 @@ def test_without_an_adapter_the_error_names_what_is_missing_and_the_way_out():
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads(done.stdout.splitlines()[-1])
     assert said["error"] == "DeviceError"
-    assert "missing: WebGPU is there, but it found no adapter" in said["text"]
+    assert "device webgpu: WebGPU is there, but it found no adapter" in said["text"]
     assert "pellucid.set_default_device('cpu')" in said["text"]
     assert (said["available"], said["on_cpu"]) == (False, [1.0, 2.0])

@@ -147,6 +147,18 @@ def test_without_webgpu_the_page_says_which_browsers_have_it(page, site_server):
         expect(lens.notes).to_contain_text(name)
     for name in ("Load", "Choose a file…", "Generate"):
         expect(page.get_by_role("button", name=name, exact=True)).to_be_disabled()
+    # What can be switched on, by the browser's own name.
+    advice = """async (given) => (await import("/web/webgpu_advice.js")).toSwitchOn(...given)"""
+    linux, windows = "Mozilla/5.0 (X11; Linux x86_64", "Mozilla/5.0 (Windows NT 10.0; Win64"
+    for blocked, agent, wanted in (
+        (False, f"{linux}; rv:153.0) Gecko/20100101 Firefox/153.0", "dom.webgpu.enabled to true"),
+        (True, f"{linux}; rv:153.0) Gecko/20100101 Firefox/153.0", "gfx.webgpu.ignore-blocklist"),
+        (False, f"{linux}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0", "chrome://flags"),
+        (False, f"{windows}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/110.0.0.0", None),
+        (False, "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/110.0.0.0 Mobile", None),
+    ):
+        said = page.evaluate(advice, [blocked, agent])
+        assert wanted in said if wanted else said == "", agent
     assert not any("/pyodide/" in request.path for request in site_server.requests[earlier:])
 
 

@@ -5,6 +5,7 @@ import { Editor } from "./editor.js";
 import { keepForOffline } from "../offline.js";
 import { EXAMPLES } from "./examples.js";
 import { Transcript } from "./transcript.js";
+import { toSwitchOn } from "../webgpu_advice.js";
 
 const FILES = ["pellucid_repl.py", "pellucid_completion.py"];
 const IN_LINK = "#code=";
@@ -94,7 +95,7 @@ async function start() {
   }
   const reason = await missing;
   if (reason) {
-    const how = ["Everything works on the CPU, slower: first enter ", code("torch.set_default_device(\"cpu\")"), "."];
+    const how = ["Everything works on the CPU, slower: first enter ", code("import torch; torch.set_default_device(\"cpu\")"), "."];
     note(`${reason} Tensors cannot live on the GPU here.`, how);
   }
   if (!python.info.jspi) {
@@ -128,9 +129,9 @@ async function tellColumns() {
 /** What keeps WebGPU from working here, or null. */
 async function missingGpu() {
   if (!isSecureContext) return "This page is not served over https or from this computer, so the browser hides WebGPU.";
-  if (!navigator.gpu) return "This browser has no WebGPU.";
+  if (!navigator.gpu) return `This browser has no WebGPU. ${toSwitchOn(false)}`;
   const adapter = await navigator.gpu.requestAdapter().catch(() => null);
-  return adapter ? null : "This browser has WebGPU but offers no adapter (a missing or blocked graphics driver).";
+  return adapter ? null : `This browser has WebGPU but offers no adapter (a missing or blocked graphics driver). ${toSwitchOn(true)}`;
 }
 
 /** Python is gone: say why, and offer a new one. */

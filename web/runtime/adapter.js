@@ -15,7 +15,7 @@ export async function openDevice(defaultLimits) {
   if (gpu === undefined) {
     const why =
       globalThis.isSecureContext === false ? " WebGPU needs a secure context: https, or localhost." : "";
-    throw new Error(`missing: this browser or page has no WebGPU (navigator.gpu is undefined).${why}`);
+    throw new Error(`this browser or page has no WebGPU (navigator.gpu is undefined).${why}`);
   }
   const adapter = await findAdapter(gpu);
   const limits = {};
@@ -52,7 +52,7 @@ async function findAdapter(gpu) {
     if (adapter !== null) return adapter;
     if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
   }
-  throw new Error("missing: WebGPU is there, but it found no adapter (requestAdapter answered null).");
+  throw new Error("WebGPU is there, but it found no adapter (requestAdapter answered null).");
 }
 
 /** Name and major version of the browser, by which measurements are kept; empty where it does not say. */

@@ -1,5 +1,5 @@
 """What stands around a program: PyTorch's ``torch.utils``, and `compat`, which stands for `torch`."""
 
-from . import _pytree, checkpoint, data, hooks
+from . import _pytree, benchmark, checkpoint, data, hooks
 
-__all__ = ["_pytree", "checkpoint", "data", "hooks"]
+__all__ = ["_pytree", "benchmark", "checkpoint", "data", "hooks"]

@@ -17,9 +17,24 @@ from ..weights.formats.pytorch import LEGACY
 from ..weights.kind import BYTES, refuse
 from ..weights.saving import element_bytes, replacing
 from .pickler import Pickler
+from .safe_globals import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    get_unsafe_globals_in_checkpoint,
+    safe_globals,
+)
 from .unpickling import LegacyFile, ZipArchive
 
-__all__ = ["load", "save"]
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "safe_globals",
+    "save",
+]
 
 _ALIGNMENT = 64
 
@@ -118,7 +133,8 @@ def load(
             None, what the file places on "cpu", PyTorch's default device, comes to the
             default device here.
         pickle_module: not taken.
-        weights_only: True, or None for the same: tensors and containers. False reads whole modules and other
+        weights_only: True, or None for the same: tensors and containers, and what `add_safe_globals` allows.
+            False reads whole modules and other
             objects, too, by Python's pickle, which executes whatever the file says: only for files of those
             whom you trust. Their classes must be importable; PyTorch's become Pellucid's. Files of PyTorch
             before 1.6 hold tensors and containers.

@@ -27,6 +27,7 @@ from ..weights.fields import shown
 from ..weights.formats.pytorch import legacy_pickles
 from ..weights.formats.unpickler import Unpickler, names, whole
 from .compat import module_of
+from .safe_globals import allowed
 
 
 class _Reader(ABC):
@@ -139,7 +140,9 @@ class ZipArchive(_Reader):
             raise FormatError(f"{self._name}: is a TorchScript program, not weights. Save its state_dict().")
         data = self._read("data.pkl")
         given = data, self._name, self._tensor, self._parameter, self._storage
-        return (Unpickler(*given) if weights_only else _Trusted(*given, self._device)).load()
+        if weights_only:
+            return Unpickler(*given, allowed=allowed()).load()
+        return _Trusted(*given, self._device).load()
 
     def _read(self, record: str) -> bytes:
         info = self._records[record]

@@ -1,16 +1,18 @@
 """Reading pickles that hold tensors, with an interpreter of its own that can call nothing of Python's.
 
 Only the opcodes that `torch.save` writes are known, and only the names of one table: what else a pickle asks
-for is refused before anything is made of it.
+for is refused before anything is made of it. A program may allow functions and classes of its own besides.
 
 Source: Python's pickletools.py (opcodes); https://pytorch.org/docs/stable/notes/serialization.html
 """
 
 from __future__ import annotations
 
+from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import unpack_from
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ...device import device as Device
@@ -29,7 +31,19 @@ STORAGES: dict[str, DType] = {
 }  # fmt: skip
 _MOST_BYTES = 64 << 20
 _LONGEST_INTEGER = 32
+# Modules of which nothing may be called, even where it is allowed.
+NEVER = ("sys", "os", "posix", "nt")
 _SIMPLE = (str, bytes, int, float, bool, type(None), DType)
+
+
+def full_path(module: str, name: str) -> str:
+    """A name as Python has it today, where protocol 2 writes that of Python 2; of PyTorch's layers without
+    the file that they are in."""
+    if (module, name) in NAME_MAPPING:
+        module, name = NAME_MAPPING[module, name]
+    else:
+        module = IMPORT_MAPPING.get(module, module)
+    return f"torch.nn.{name}" if module.startswith("torch.nn.modules.") else f"{module}.{name}"
 
 
 class _Mark:
@@ -46,6 +60,8 @@ class Unpickler:
         parameter: makes a parameter of a tensor and whether it requires grad.
         storage: makes a storage of what a persistent id says.
         start: where it begins in the bytes.
+        allowed: functions that it may call besides, and classes of which it may make objects, by their full
+            paths.
     """
 
     def __init__(
@@ -56,11 +72,13 @@ class Unpickler:
         parameter: Callable,
         storage: Callable[[tuple], Any],
         start: int = 0,
+        allowed: Mapping[str, Any] = MappingProxyType({}),
     ):
         self._data, self._name, self._storage, self._at = data, name, storage, start
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._made = names(tensor, parameter)
+        self._allowed = allowed
         if len(data) > _MOST_BYTES:
             self._refuse(f"it has {len(data)} bytes, and at most {_MOST_BYTES} are read")
 
@@ -89,8 +107,8 @@ class Unpickler:
             self._refuse("a value is asked for where there is none")
         return self._stack.pop()
 
-    def _top(self, kind: Any) -> Any:
-        if not self._stack or not isinstance(self._stack[-1], kind):
+    def _top(self, *kinds: Any) -> Any:
+        if not self._stack or type(self._stack[-1]) not in kinds:
             self._refuse("values are added to what is no container of theirs")
         return self._stack[-1]
 
@@ -128,19 +146,39 @@ class Unpickler:
                 push(made)
 
     def _global(self) -> Any:
-        name = f"{self._line()} {self._line()}"
-        if name not in self._made:
+        module, name = self._line(), self._line()
+        if (found := self._made.get(f"{module} {name}", _NOTHING)) is not _NOTHING:
+            return found
+        path = full_path(module, name)
+        if path.partition(".")[0] in NEVER:
+            self._refuse(f"{path[:200]!r} is asked for, of a module that no file may call")
+        if path not in self._allowed:
             self._refuse(
-                f"{name.replace(' ', '.')[:200]!r} is asked for, which is not known. Files are read without "
-                "executing them: save tensors and containers of them, such as a state_dict(). If you trust "
-                "who wrote it, torch.load(..., weights_only=False) executes it"
+                f"{path[:200]!r} is asked for, which is not known. Files are read without executing them: "
+                "save tensors and containers of them, such as a state_dict(). If you trust that function or "
+                "class, allow it by torch.serialization.add_safe_globals([...]) and torch.load the file; if "
+                "you trust who wrote it, torch.load(..., weights_only=False) executes it"
             )
-        return self._made[name]
+        return self._allowed[path]
+
+    def _may(self, what: Any) -> bool:
+        """Whether something is itself allowed, whatever it says that it equals."""
+        return any(what is one for one in self._allowed.values())
 
     def _reduce(self) -> Any:
         function, arguments = self._last(2)
-        if not callable(function) or not isinstance(arguments, tuple):
-            self._refuse("something is called that is no function")
+        known = any(function is one for one in self._made.values()) or self._may(function)
+        if not known or not callable(function) or not isinstance(arguments, tuple):
+            self._refuse("something is called that is no function, or none that may be called")
+        return self._called(function, *arguments)
+
+    def _new(self) -> Any:
+        kind, arguments = self._last(2)
+        if not isinstance(kind, type) or not self._may(kind) or not isinstance(arguments, tuple):
+            self._refuse("an object is made of a class that is not allowed")
+        return self._called(kind.__new__, kind, *arguments)
+
+    def _called(self, function: Callable, *arguments: Any) -> Any:
         try:
             return function(*arguments)
         except FormatError as error:
@@ -150,13 +188,32 @@ class Unpickler:
 
     def _build(self) -> Any:
         target, state = self._last(2)
-        if not isinstance(target, OrderedDict) or not isinstance(state, dict) or set(state) - {"_metadata"}:
+        if self._may(type(target)):
+            self._set_state(target, state)
+            return target
+        if type(target) is not OrderedDict or not isinstance(state, dict) or set(state) - {"_metadata"}:
             self._refuse("attributes are given to an object that may have none")
         vars(target).update(state)
         return target
 
+    def _set_state(self, target: Any, state: Any) -> None:
+        """Give an object its state, as pickle does."""
+        if hasattr(target, "__setstate__"):
+            self._called(target.__setstate__, state)
+            return
+        parts = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        if not all(part is None or isinstance(part, dict) for part in parts):
+            self._refuse("the state of an object is no dictionary")
+        own, slots = parts
+        if own and not hasattr(target, "__dict__"):
+            self._refuse("attributes are given to an object that may have none")
+        if own:
+            vars(target).update(own)
+        for name, value in (slots or {}).items():
+            self._called(setattr, target, name, value)
+
     def _set_items(self, values: list[Any]) -> Any:
-        target = self._top(dict)
+        target = self._top(dict, OrderedDict)
         if len(values) % 2:
             self._refuse("a key has no value")
         for key, value in zip(values[::2], values[1::2], strict=True):
@@ -220,6 +277,7 @@ _STEPS: dict[bytes, Callable[[Unpickler], Any]] = {
     b"(": lambda u: _Mark,
     b"c": Unpickler._global,
     b"R": Unpickler._reduce,
+    b"\x81": Unpickler._new,
     b"b": Unpickler._build,
     b"Q": Unpickler._persistent,
     b"N": lambda u: None,
