@@ -28,6 +28,7 @@ FILES = (
     "web/shared.js",
     "web/style.css",
     "web/views",
+    "web/webgpu_advice.js",
     "npm/d3.js",
     "npm/d3.LICENSE",
     "npm/plot.js",

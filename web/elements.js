@@ -30,6 +30,7 @@ import { Model, show } from "./views/model.js";
 import { make } from "./views/parts.js";
 import rankLines from "./views/rank_lines.js";
 import { ask, printed } from "./shared.js";
+import { missing, SHIPPING } from "./webgpu_advice.js";
 
 const VIEWS = { lens: lensGrid, attention, ranks: rankLines };
 const STYLES = ["style.css", "views/lens_grid.css", "views/views.css"];
@@ -84,6 +85,12 @@ class PellucidLens extends Component {
     const [source, prompt, name] = [this.getAttribute("model"), this.getAttribute("prompt"), this.getAttribute("view") ?? "lens"];
     if (!source || !prompt || !(name in VIEWS)) {
       this.status.textContent = `pellucid-lens needs model, prompt and a view of ${Object.keys(VIEWS).join(", ")}.`;
+      return;
+    }
+    const reason = await missing();
+    if (turn !== this.#turn) return;
+    if (reason) {
+      this.status.textContent = `${reason} It is in ${SHIPPING.join("; ")}.`;
       return;
     }
     this.status.textContent = "Loading…";

@@ -6,6 +6,14 @@ export const SHIPPING = [
   "Firefox 141 or newer on Windows, 145 or newer on Macs with Apple silicon",
 ];
 
+/** What keeps WebGPU from working here and what can be done about it, or null. */
+export async function missing() {
+  if (!isSecureContext) return "This page is not served over https or from this computer, so the browser hides WebGPU.";
+  if (!navigator.gpu) return `This browser has no WebGPU. ${toSwitchOn(false)}`.trim();
+  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
+  return adapter ? null : `This browser has WebGPU but offers no adapter (a missing or blocked graphics driver). ${toSwitchOn(true)}`.trim();
+}
+
 /**
  * What may be switched on in this browser, or "".
  * @param {boolean} isBlocked whether it has WebGPU, which finds no adapter

@@ -389,8 +389,10 @@ export class Explore {
   async #picture(name, kind) {
     const view = element(`${name}-view`);
     if (kind === "svg") {
-      const svg = view.querySelector("svg:last-of-type");
+      const svg = [...view.querySelectorAll("svg")].at(-1).cloneNode(true); // behind those of the colours' names
       svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+      svg.setAttribute("role", "img");
+      svg.setAttribute("aria-label", view.querySelector('[role="img"]').getAttribute("aria-label"));
       return this.#host.save(`${name}.svg`, svg.outerHTML.replaceAll("var(--heat)", "#0a4f96").replaceAll("var(--cool)", "#b3451d"), "image/svg+xml");
     }
     const canvas = view.querySelector("canvas.head") ?? view.querySelector("canvas");

@@ -147,6 +147,16 @@ def test_components_share_one_python_under_a_strict_policy(page, model):
     page.locator("#b").evaluate("(b) => b.setAttribute('model', '/nothing/')")
     missing = re.compile(r"^http://127.*/nothing: has none of model\.safetensors, ")
     expect(page.locator("#b [role=status]").first).to_have_text(missing, timeout=60_000)
+    # Without WebGPU it says so at once, and what can be done.
+    page.evaluate("""() => {
+        window.gpu = Object.getOwnPropertyDescriptor(Navigator.prototype, "gpu");
+        delete Navigator.prototype.gpu;
+        document.querySelector("#b").setAttribute("tokens", "1");
+    }""")
+    status = page.locator("#b [role=status]").first
+    expect(status).to_contain_text("This browser has no WebGPU. On Linux, Chrome may want")
+    expect(status).to_contain_text("Safari 26 or newer")
+    page.evaluate("Object.defineProperty(Navigator.prototype, 'gpu', window.gpu)")
     assert page.evaluate("[window.workers, window.refused]") == [1, []]
 
 

@@ -5,7 +5,7 @@ import { Editor } from "./editor.js";
 import { keepForOffline } from "../offline.js";
 import { EXAMPLES } from "./examples.js";
 import { Transcript } from "./transcript.js";
-import { toSwitchOn } from "../webgpu_advice.js";
+import { missing } from "../webgpu_advice.js";
 
 const FILES = ["pellucid_repl.py", "pellucid_completion.py"];
 const IN_LINK = "#code=";
@@ -66,7 +66,7 @@ async function start() {
   show("starting", "Starting Python…");
   const stages = { runtime: "Loading Python…", packages: "Loading packages…", ready: "Almost there…" };
   const sources = FILES.map((name) => fetch(new URL(name, import.meta.url)));
-  const missing = missingGpu();
+  const without = missing();
   try {
     const folder = new URLSearchParams(location.search).get("packages");
     const more = folder && new URL(folder.replace(/\/*$/, "/"), location.href).href;
@@ -93,7 +93,7 @@ async function start() {
   } catch (error) {
     return stopped(error.message);
   }
-  const reason = await missing;
+  const reason = await without;
   if (reason) {
     const how = ["Everything works on the CPU, slower: first enter ", code("import torch; torch.set_default_device(\"cpu\")"), "."];
     note(`${reason} Tensors cannot live on the GPU here.`, how);
@@ -124,14 +124,6 @@ async function tellColumns() {
   if (fitting === columns) return;
   columns = fitting;
   await call("fit", String(fitting));
-}
-
-/** What keeps WebGPU from working here, or null. */
-async function missingGpu() {
-  if (!isSecureContext) return "This page is not served over https or from this computer, so the browser hides WebGPU.";
-  if (!navigator.gpu) return `This browser has no WebGPU. ${toSwitchOn(false)}`;
-  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
-  return adapter ? null : `This browser has WebGPU but offers no adapter (a missing or blocked graphics driver). ${toSwitchOn(true)}`;
 }
 
 /** Python is gone: say why, and offer a new one. */

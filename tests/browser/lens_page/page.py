@@ -54,6 +54,13 @@ def table(page: Page, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
 
 
+def picture(page: Page, name: str, kind: str) -> bytes:
+    """The picture of an instrument, as it is saved."""
+    with page.expect_download() as download:
+        page.locator(f'#{name}-panel button[data-save="{kind}"]').click()
+    return download.value.path().read_bytes()
+
+
 def tokens(page: Page) -> list[str]:
     """The tokens up to the one that the page stands at."""
     return page.locator("#tree-view button.path").all_inner_texts()

@@ -1,12 +1,25 @@
 """The instruments of the lens page as a person uses them, beside the same computed natively; axe."""
 
+import re
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from browser.lens_page.page import CLEAN, COUNT, IDS, back_to, open_tab, other_prompt, said, table, tokens
+from browser.lens_page.page import (
+    CLEAN,
+    COUNT,
+    IDS,
+    back_to,
+    open_tab,
+    other_prompt,
+    picture,
+    said,
+    table,
+    tokens,
+)
 from browser.pages import WAIT, press, ready
 from models.tiny import loaded, ours
 from pellucid import lens
@@ -97,6 +110,11 @@ def test_patching_attribution_and_ranks(page, model):
     rows = table(page, "patching")
     got = np.array([[float(row[f"w{k}"]) for k in corrupted] for row in rows])
     np.testing.assert_allclose(got, (wanted - low) / (high - low), atol=1e-3)
+    # The picture that is saved is all of the canvas, whose lowest part is the scale.
+    canvas = page.locator("#patching-view canvas")
+    expect(canvas).to_have_accessible_name(re.compile(r"Colours go from .*\. Arrow keys"))
+    width, height = struct.unpack(">2I", picture(page, "patching", "png")[16:24])
+    assert [width, height] == canvas.evaluate("({ width, height }) => [width, height]")
 
     back_to(page, 4)
     open_tab(page, "Attribution")
@@ -113,6 +131,9 @@ def test_patching_attribution_and_ranks(page, model):
     curves = lens.layer_curves(model, IDS, [a])
     assert [int(float(row[f"w{a}"])) for row in table(page, "ranks")] == curves.rank[:, -1].tolist()
     expect(page.locator("#ranks-view svg").last).to_be_visible()
+    drawn = picture(page, "ranks", "svg").decode()
+    assert all(f">{name}<" in drawn for name in list(table(page, "ranks")[0])[1:])  # beside their colours
+    assert "rank, from 1 through" in drawn
 
 
 def test_what_follows_the_last_token_is_asked_for_where_nobody_has(page, model):
