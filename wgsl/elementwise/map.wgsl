@@ -5,8 +5,8 @@
 // grid       one invocation per word of a contiguous out (1, 2 or 4 elements), else one per element
 //
 // This file stands for the unary case on float32. The host writes bindings, Params, index_<operand>,
-// load_<operand>, apply, element and store_out for the operands of each op. Large results that are
-// not packed are made by elementwise/map_many.
+// load_<operand>, apply, element and store_out for the operands of each op. Large results are made by
+// elementwise/map_many.
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read_write> out: array<f32>;
 struct Params { count: u32, a_offset: u32 }

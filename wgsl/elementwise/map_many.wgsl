@@ -1,14 +1,15 @@
 // out[i] = apply(a[i], b[i], ...) for every element i of a large result, operands broadcast
 //
-// An invocation makes four elements, WORKGROUP apart, and asks for all operands before it stores.
+// An invocation makes four elements, or four words of packed ones, WORKGROUP apart, and asks for all
+// operands before it stores.
 //
 // a, b, ...  any strides; a number instead of a tensor is a field of Params
-// out        contiguous, or any strides where it is a view that is written in place; a word an element
-// grid       one invocation per four elements
+// out        contiguous, or any strides where it is a view of unpacked elements, written in place
+// grid       one invocation per four elements or words
 // turns      4
 //
 // This file stands for the unary case on float32. The host writes what elementwise/map says, and
-// store_element instead of store_out.
+// store_element instead of store_out, and element(i) makes a whole word where elements are packed.
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read_write> out: array<f32>;
 struct Params { count: u32, a_offset: u32 }

@@ -250,13 +250,18 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
     aliased = {o.local: "out" for o in m.operands if o.aliased}
     computed = member(text, m, buffers=aliased)
     element = WGSL_TYPE[physical(m.out)[2]]
+    is_apart = m.lanes == 1 or not m.by_element
+    if m.lanes > 1 and is_apart:
+        # An element of the kernel is a word of several.
+        text.functions.append(f"fn part(i: u32) -> {element} {{ return {computed}; }}")
+        element, computed = "u32", _packed(m)
     text.functions.append(f"fn element(i: u32) -> {element} {{ return {computed}; }}")
-    if m.lanes == 1:
+    if is_apart:
         place = "index_out(i)" if m.out_index else "i"
         text.functions.append(f"fn store_element(i: u32, value: {element}) {{ out[{place}] = value; }}")
     else:
-        text.functions.append(f"fn store_out(i: u32) {{ {_store_packed(m)} }}")
-    file, kernel, groups = frame(bindings, text, m.count, m.lanes == 1)
+        text.functions.append(f"fn store_out(i: u32) {{ {_store_bits(m)} }}")
+    file, kernel, groups = frame(bindings, text, m.count, is_apart)
     source = KernelSource(f"{file} ({m.name})", kernel, typed=True)
     return Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
 
@@ -268,7 +273,8 @@ def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -
         bindings: its declarations.
         text: its functions and fields.
         invocations: where each makes one element, or one word.
-        by_element: the functions are ``element(i)`` and ``store_element(i, value)``; else ``store_out(i)``.
+        by_element: the functions are ``element(i)`` and ``store_element(i, value)``, of an element or a word;
+            else ``store_out(i)``.
     """
     many = by_element and invocations >= MANY
     if by_element and not many:
@@ -286,15 +292,18 @@ def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -
     return name, kernel, -(-invocations // made)
 
 
-def _store_packed(m: Map) -> str:
-    lanes = m.lanes
-    width, mask, shift = 32 // lanes, (1 << 32 // lanes) - 1, 1 if lanes == 2 else 2
-    if not m.by_element:
-        pieces = [f"({pack(m.out, f'element(i * {lanes}u + {k}u)')} << {k * width}u)" for k in range(lanes)]
-        return f"out[i] = {' | '.join(pieces)};"
-    # Neighbours share a word and belong to other invocations: each changes its own bits only.
+def _packed(m: Map) -> str:
+    """A word of packed elements."""
+    width = 32 // m.lanes
+    pieces = [f"({pack(m.out, f'part(i * {m.lanes}u + {k}u)')} << {k * width}u)" for k in range(m.lanes)]
+    return " | ".join(pieces)
+
+
+def _store_bits(m: Map) -> str:
+    """Neighbours share a word and belong to other invocations: each changes its own bits only."""
+    width, mask, shift = 32 // m.lanes, (1 << 32 // m.lanes) - 1, 1 if m.lanes == 2 else 2
     return (
-        f"let bits = {pack(m.out, 'element(i)')}; let k = index_out(i); let place = (k & {lanes - 1}u) * "
+        f"let bits = {pack(m.out, 'element(i)')}; let k = index_out(i); let place = (k & {m.lanes - 1}u) * "
         f"{width}u; "
         f"atomicAnd(&out[k >> {shift}u], ~({mask}u << place)); atomicOr(&out[k >> {shift}u], bits << place);"
     )
