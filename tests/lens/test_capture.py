@@ -210,7 +210,7 @@ ASKED = {
     "{**seen}": lambda seen, path: {**seen}[path],
     "|": lambda seen, path: (seen | {})[path],
     "items": lambda seen, path: dict(seen.items())[path],
-    "values": lambda seen, path: seen.values()[[*seen].index(path)],
+    "values": lambda seen, path: [*seen.values()][[*seen].index(path)],
     "copy": lambda seen, path: seen.copy()[path],
     "copy.copy": lambda seen, path: copy.copy(seen)[path],
     "Seen(seen)": lambda seen, path: lens.Seen(seen)[path],

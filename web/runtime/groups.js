@@ -73,7 +73,8 @@ export class Groups {
   }
 }
 
-function sameBlocks(cached, blocks) {
+/** Whether the first of `blocks` are those cached. */
+export function sameBlocks(cached, blocks) {
   for (let i = 0; i < cached.length; i++) if (cached[i] !== blocks[i]) return false;
   return true;
 }

@@ -33,6 +33,7 @@ export function makeLaunch(pipeline, params, patches, x, y, z, most) {
     x,
     y,
     z,
-    group: { blocks: [], bindGroup: null }, // the bind group of the last run
+    group: { blocks: [], bindGroup: null }, // the bind group of the last run,
+    before: { blocks: [], bindGroup: null }, // and the one before: results that are held take turns between two sets
   };
 }

@@ -20,7 +20,7 @@ import {
   dataLength,
 } from "./commands.js";
 import { Faults } from "./faults.js";
-import { Groups } from "./groups.js";
+import { Groups, sameBlocks } from "./groups.js";
 import { makeLaunch } from "./launch.js";
 import { Pipelines } from "./pipelines.js";
 import { Pool } from "./pool.js";
@@ -326,7 +326,14 @@ export class Stream {
             scratch[i] = block;
             if (hit && cached[i] !== block) hit = false;
           }
-          if (!hit) launch.group = this.#findGroup(launch, words, at - count);
+          if (!hit) {
+            const { before } = launch;
+            launch.before = launch.group;
+            launch.group =
+              before.blocks.length === count && sameBlocks(before.blocks, scratch)
+                ? before
+                : this.#findGroup(launch, words, at - count);
+          }
           const pass = this.pass ?? this.#openPass();
           if (pipeline !== this.boundPipeline) {
             if (pipeline.broken !== null) throw new Error("its pipeline could not be made");
@@ -371,7 +378,7 @@ export class Stream {
     }
   }
 
-  /** The bind group for `scratch`, when it is not that of the launch's last run. */
+  /** The bind group for `scratch`, when it is not that of the launch's last two runs. */
   #findGroup(launch, words, first) {
     for (let i = 0; i < launch.count; i++) {
       const limit = this.groups.bindingLimit;

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ArgumentError, ShapeError
 from ..nn.hooks import Tap
+from ..nn.kept import Kept
 from ..op.arguments import describe
 from ..tensors.tensor import Tensor
 from .paths import checked, first_tensor, pick
@@ -95,7 +96,7 @@ def patch(model: Any, changes: Mapping[str, Callable[[Tensor], Tensor] | Tensor]
             modules, at = _divided(model, pattern)
             for address in at:
                 made = {address: [_replacement(new, address)]}
-                hook(stack, model, {}, {address: at[address]}, made, set(), plain=True)
+                hook(stack, model, Kept(), {address: at[address]}, made, set(), plain=True)
             for path, module in pick(model, pattern).items() if modules else ():
                 stack.callback(module.register_forward_hook(change(path, new)).remove)
         yield

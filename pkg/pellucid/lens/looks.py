@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, ref
 from ..autograd.grad_mode import under
 from ..errors import ArgumentError, ShapeError, WeightError
 from ..nn.hooks import Tap
+from ..nn.kept import Kept
 from ..op.arguments import describe
 from ..ops.index.sort import topk
 from ..ops.norm.softmax import log_softmax
@@ -170,9 +171,7 @@ class LookTap(Tap):
         begin: called when the values count, before other work is handed to the device.
     """
 
-    def __init__(
-        self, layers: dict[str, Tensor], looks: dict[str, Any], request: Request, begin: Callable[[], None]
-    ):
+    def __init__(self, layers: dict[str, Tensor], looks: Kept, request: Request, begin: Callable[[], None]):
         super().__init__(looks, "")
         self._layers, self.kind, self.begin = layers, request, begin
 

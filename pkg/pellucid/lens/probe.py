@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import DimensionError
 from ..nn.hooks import Tap
+from ..nn.kept import Kept
 from ..ops.elementwise.comparison import where
 from ..ops.norm.softmax import softmax
 from ..ops.shape.creation import arange
@@ -28,7 +29,7 @@ class Clock(Tap):
     """
 
     def __init__(self):
-        super().__init__({}, "")
+        super().__init__(Kept(), "")
         self.kind = "clock"
         self.start: Any = 0
         self.time = 0
@@ -94,7 +95,7 @@ class Probe(Tap):
 
     def __init__(
         self,
-        seen: dict[str, Any],
+        seen: Kept,
         point: Point,
         changes: Sequence[Change | Callable] = (),
         clock: Clock | None = None,
@@ -263,7 +264,7 @@ def _mixed(probs: Tensor, value: Tensor) -> Tensor:
 def hook(
     stack: ExitStack,
     model: Any,
-    seen: dict[str, Any],
+    seen: Kept,
     found: Mapping[str, Point],
     changes: Mapping[str, Sequence[Any]],
     keeps: Collection[str],

@@ -25,7 +25,7 @@ class Seen(Kept):
         super().__init__(*values)
         self.output: Any = None
         # What the tap of `watch` keeps, and the look that was made of it.
-        self.looks: dict[str, tuple] = {}
+        self.looks = Kept()
         self._made: tuple[tuple, LogitLens] | None = None
 
     def __reduce__(self):
@@ -40,7 +40,7 @@ class Seen(Kept):
             for path, value in [*dict.items(self)]:
                 if isinstance(value, tuple):
                     whole, length = value
-                    self[path] = whole[..., : int(length)]
+                    dict.__setitem__(self, path, whole[..., : int(length)])
 
     def _repr_html_(self) -> str:
         rows = []

@@ -14,6 +14,7 @@ from ..autograd.nodes import Node
 from ..errors import ArgumentError, GradientError
 from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
+from .kept import Kept
 
 
 class Hook(NamedTuple):
@@ -70,7 +71,7 @@ class Tap:
     # Modules run once more for somebody who looks: that is no part of what is looked at.
     is_quiet = False
 
-    def __init__(self, seen: dict[str, Any], path: str, inputs: bool = False):
+    def __init__(self, seen: Kept, path: str, inputs: bool = False):
         self.seen, self.path, self.inputs = seen, path, inputs
         # Equal for taps that keep the same of a module.
         self.kind: Any = inputs
@@ -98,7 +99,7 @@ class Tap:
 
     def end(self) -> None:
         """Keep nothing any more; what was kept belongs to whoever looked."""
-        self.seen = {}
+        self.seen = Kept()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tap:
         # Like a function: a copied module is looked at through the same tap.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .hooks import HookTable, Tap
-from .kept import Kept
+from .kept import Late
 from .modules import module as modules
 from .modules.module import Module
 
@@ -30,8 +30,8 @@ class Observers:
         self.taps: list[Tap] = []
         self.run_python = False
         self.key: tuple = ()
-        # Numbers of taps -> those that share a dictionary, which each one has, by path; and the others.
-        self._shared: dict[tuple, tuple[list[dict[str, int]], list[int]]] = {}
+        # Numbers of taps -> those that keep their values at one place, by path.
+        self._shared: dict[tuple, list[dict[str, int]]] = {}
 
     def find(self) -> None:
         """Look for them again, if any may have come or gone."""
@@ -63,29 +63,18 @@ class Observers:
     def show(self, result: Any, values: Mapping[int, Any]) -> Any:
         """Have taps keep such values again; returns the result."""
         numbers = tuple(values)
-        shared, alone = self._shared.get(numbers) or self._find_shared(numbers)
-        for paths in shared:
-            kept: Any = self.taps[next(iter(paths.values()))].seen
-            kept.keep_late(paths, values)
-        for k in alone:
-            # `Tap.keep` but for the turn, which counts while a function runs.
-            tap = self.taps[k]
-            tap.seen.pop(tap.path, None)
-            tap.seen[tap.path] = values[k]
+        for paths in self._shared.get(numbers) or self._find_shared(numbers):
+            # As `Tap.keep`, but for the turn, which counts while a function runs.
+            self.taps[next(iter(paths.values()))].seen.put(paths, Late(paths, values))
         return result
 
-    def _find_shared(self, numbers: tuple) -> tuple[list[dict[str, int]], list[int]]:
+    def _find_shared(self, numbers: tuple) -> list[dict[str, int]]:
         shared: dict[int, dict[str, int]] = {}
-        alone = []
         for k in numbers:
-            tap = self.taps[k]
-            if isinstance(tap.seen, Kept):
-                paths = shared.setdefault(id(tap.seen), {})
-                paths.pop(tap.path, None)
-                paths[tap.path] = k
-            else:
-                alone.append(k)
-        self._shared[numbers] = [*shared.values()], alone
+            paths = shared.setdefault(id(self.taps[k].seen), {})
+            paths.pop(self.taps[k].path, None)
+            paths[self.taps[k].path] = k
+        self._shared[numbers] = [*shared.values()]
         return self._shared[numbers]
 
 

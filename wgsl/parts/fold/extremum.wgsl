@@ -7,7 +7,7 @@
 // The kernel declares `fn load_x`, `fn apply`, which turns a value into bits, `inner` in Params,
 // the distance of neighbouring entries, and what the part `order` needs.
 //
-// turns  an eighth of (end - first) / step, and 3
+// turns  an eighth of (end - first) / step, and 2
 // uses  order
 
 fn extremum_entry(base: u32, r: u32) -> Found {
@@ -32,7 +32,7 @@ fn extremum_of(base: u32, first: u32, end: u32, step: u32) -> Found {
         return found_nothing();
     }
     var found = extremum_entry(base, first);
-    var r = first + step;
+    var r = first;
     // eight loads are under way at once
     for (; r + 7u * step < end; r += 8u * step) {
         let a = extremum_entry(base, r);

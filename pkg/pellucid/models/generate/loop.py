@@ -12,6 +12,7 @@ import numpy as np
 from ...device.stream import stream as device_stream
 from ...errors import DimensionError, ShapeError
 from ...nn.hooks import Tap
+from ...nn.kept import Kept, Late
 from ...nn.modules import module as modules
 from ...ops.shape.joining import cat
 from ...tensors.construct import tensor
@@ -67,8 +68,8 @@ class _Watch:
         self._seen_at = (-1, -1)
         self._watched = False
         self._beginning: list[Tap] = []
-        # What taps keep values in, and under which names: by the dictionary, not by the tap.
-        self._kept: list[tuple[dict[str, Any], set[str]]] = []
+        # What taps keep values in, and under which names.
+        self._kept: list[tuple[Kept, set[str]]] = []
 
     def __call__(self) -> bool:
         """Whether there are hooks that run Python."""
@@ -84,30 +85,20 @@ class _Watch:
             self._kept = list(kept.values())
         return self._watched
 
-    def shown(self) -> list[dict[str, Any]]:
+    def shown(self) -> list[Late | dict[str, Any]]:
         """What taps keep, in the order of the run."""
-        # As they are: what looks at a longer memory is cut to size when somebody reads it.
-        return [
-            dict(dict.items(seen))
-            if dict.keys(seen) <= names
-            else {name: value for name, value in dict.items(seen) if name in names}
-            for seen, names in self._kept
-        ]
+        # As it is: what looks at a longer memory is cut to size when somebody reads it.
+        return [seen.now(names) for seen, names in self._kept]
 
     def begin(self) -> None:
         """Let reads of this step begin before the next one runs ahead of them."""
         for tap in self._beginning:
             tap.begin()
 
-    def show(self, values: list[dict[str, Any]]) -> None:
+    def show(self, values: list[Late | dict[str, Any]]) -> None:
         """Have taps keep these values and no others."""
         for (seen, names), shown in zip(self._kept, values, strict=True):
-            if dict.keys(seen) <= names:
-                seen.clear()
-            else:
-                for name in names:
-                    seen.pop(name, None)
-            dict.update(seen, shown)
+            seen.put(names, shown)
 
 
 def steps(

@@ -21,7 +21,7 @@ from ...op.families import formed
 from ...op.kernel.element_types import NATIVE, register_type
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
-from ...op.kernel.variants import rows_of
+from ...op.kernel.variants import Rows, is_direct, rows_of
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
@@ -33,6 +33,9 @@ from ..elementwise.comparison import where
 from .families import over_axis, reduction
 from .passes import stages
 from .reductions import Through, fold, reduced_shape, restore, sum
+
+# So many rows fill a GPU with a subgroup or two each.
+_MANY = 1024
 
 
 def order_holes(d: DType, descending: bool) -> dict[str, str]:
@@ -69,7 +72,10 @@ def _launches(call: Call, largest: bool, values: str, indices: str) -> list[Laun
         # After the first pass a place counts parts, and its place in the input is looked up.
         holes["HAS_PLACES"] = flag(k > 0)
         if step.form == "rows":
-            file = rows_of(step.chunk, step.outputs, several=False).fill("reduce/extremum_rows", holes)
+            # To compare what lanes found takes as long as some entries of each: many rows have few lanes.
+            many = step.outputs >= _MANY and not is_direct()
+            lanes = Rows(64, 64, 0) if many else rows_of(step.chunk, step.outputs, several=False)
+            file = lanes.fill("reduce/extremum_rows", holes)
         else:
             file = load(f"reduce/extremum_{step.form}").fill(holes)
         bind = {"x": source, "places": known, "values": best, "indices": place}
