@@ -42,7 +42,9 @@ class Kept(dict[str, Any]):
     def has_others(self, paths: Collection[str]) -> bool:
         """Whether values of other paths are kept, too."""
         late, fitting = self._late, self._fitting
-        if late is not None and late.numbers is fitting[0] and paths is fitting[1]:
+        if late is not None and (
+            paths is late.numbers or (late.numbers is fitting[0] and paths is fitting[1])
+        ):
             return False
         known = dict.keys(self) if late is None else late.numbers
         found = not all(map(paths.__contains__, known))
