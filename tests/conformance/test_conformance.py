@@ -1,23 +1,37 @@
 """The runner that compares with PyTorch's databases: it finds differences, and a few names pass."""
 
+from importlib import import_module
+from types import ModuleType
+
 import pytest
 import torch
 
 import pellucid
-from conformance import modules, operators, report, translate
+from conformance import report, translate
 from conformance.outcome import Counts, compare, difference
 
 NAMES = ("add", "cumsum", "gather", "nn.functional.gelu", "repeat", "special.zeta", "var_mean")
 
 
+@pytest.fixture(scope="module")
+def operators() -> ModuleType:
+    """PyTorch's databases take ten seconds to import, which no process waits for that only collects tests."""
+    return import_module("conformance.operators")
+
+
+@pytest.fixture(scope="module")
+def modules() -> ModuleType:
+    return import_module("conformance.modules")
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_passes(name):
+def test_a_name_passes(operators, name):
     counts = operators.run(operators.in_scope()[name], 2, 5)
     assert report.state({k: vars(c) for k, c in counts.items()}) == "pass", counts
     assert counts["forward"].passed >= 2
 
 
-def test_modules_and_optimizers_pass():
+def test_modules_and_optimizers_pass(modules):
     with pellucid.device("cpu"):
         linear = modules.run_module(modules.modules()["Linear"], 2, 5)
         sgd = modules.run_optimizer(modules.optimizers()["SGD"], 2, 5)
