@@ -36,7 +36,7 @@ def test_every_op_agrees_and_every_kernel_is_executed():
     adapter, said = walk()
     assert adapter == "on google swiftshader, 64 bytes of immediates"
     assert said["failures"] == 0
-    assert said["calls"] > 900
+    assert said["calls"] > 800
     assert said["ops"] > 120
 
 

@@ -42,8 +42,10 @@ def test_greedy_text_natively(mount, prompt):
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_greedy_text_in_a_page(mount):
-    agrees(mount, prompts="plain,code", arguments=("--new", "4"))
+@pytest.mark.turns(2)
+@pytest.mark.parametrize("prompt", ["plain", "code"])
+def test_greedy_text_in_a_page(mount, prompt):
+    agrees(mount, prompts=prompt, arguments=("--new", "4"))
 
 
 def test_the_recorded_prompts_are_clear_enough_to_tell():

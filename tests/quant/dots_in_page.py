@@ -1,5 +1,7 @@
 """Products of one row by integer dot products in a page, against float64; scripts/browser runs it.
 
+    dots_in_page.py NAME...
+
 Expects PELLUCID_KERNELS=shared and PELLUCID_DOTS=integer.
 """
 
@@ -12,7 +14,7 @@ from pellucid.device.stream import stream
 from pellucid.nn.functional import linear
 from pellucid.ops.quant.lanes import FEATURE, choose
 from pellucid.quant.weight import dequantize, weight_from_blocks
-from samples import DOTS, tame_blocks, widths
+from samples import tame_blocks, widths
 
 info = stream().open().info
 if FEATURE not in info.features:
@@ -20,9 +22,9 @@ if FEATURE not in info.features:
     sys.exit(0)
 rng = np.random.default_rng(0)
 failed = 0
-for k, name in enumerate(DOTS):
+for k, name in enumerate(sys.argv[1:]):
     worst, is_kept = 0.0, True
-    # Rows of one workgroup, and, of one format in three, rows so long that several share them.
+    # Rows of one workgroup, and, of one of the formats in three, rows so long that several share them.
     for columns in (widths(name)[1], 12544)[: 2 if k % 3 == 0 else 1]:
         parts = choose(1, 133, columns // 32, name, info, alone=True).parts
         assert parts == (4 if columns == 12544 else 1), parts

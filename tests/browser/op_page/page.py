@@ -3,8 +3,8 @@
     page.py [--groups NAME,...] [--layouts NAME,...] [--partial]
 
 Prints every difference, then one line of JSON. Unless --partial is given, an op or a kernel file that was
-never executed is a failure too. PELLUCID_TURN says which samples of variants, and which of an elementwise
-op's types, take their turn; all do without it, or where it is all, and then files of variants count, too.
+never executed is a failure too. PELLUCID_TURN says which samples of variants, and which of an op's further
+types, take their turn; all do without it, or where it is all, and then files of variants count, too.
 """
 
 import argparse
@@ -63,9 +63,8 @@ OF_VARIANTS = {
     ),
     *("index/sort_best", "reduce/strips", "reduce/subgroups"),
 }
-# One in so many samples of variants, and of types of an elementwise op after its first, runs: native tests
-# have all.
-EACH = 3
+# One in so many samples of an op's types after its first, and of variants, runs: native tests have all.
+EACH, EACH_OF_VARIANTS = 3, 6
 TURN = os.environ.get("PELLUCID_TURN", "all")
 WAITING = itertools.count()
 # What webgpu gets wrong here must be noticed, in a result and in a gradient.
@@ -89,7 +88,7 @@ class Turns:
     """
 
     def __init__(self, group: str, variant: str) -> None:
-        self.variant, self.is_partial = variant, bool(variant) or group == "elementwise"
+        self.variant, self.is_partial = variant, bool(variant) or group in OPS_BY_GROUP
         self.ran: set[tuple] = set()
 
     def _in_turn(self, function) -> bool:
@@ -98,7 +97,7 @@ class Turns:
             return True
         if not self.variant and function not in {ran[0] for ran in self.ran}:
             return True
-        return (next(WAITING) + int(TURN)) % EACH == 0
+        return (next(WAITING) + int(TURN)) % (EACH_OF_VARIANTS if self.variant else EACH) == 0
 
     def runs(self, function, sample: Sample) -> bool:
         """Every program; of an op one sample of each choice of types, in a variant one."""
