@@ -38,14 +38,14 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("chromium")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def context(profile: Path) -> Iterator[BrowserContext]:
-    """A Chromium for each file, for Playwright keeps an event loop running."""
+    """One Chromium for this folder: Playwright keeps an event loop running, which other tests would meet."""
     with opened_context(profile) as opened:
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(context: BrowserContext) -> Browser:
     """The same Chromium, for contexts with settings of their own."""
     assert context.browser is not None
@@ -72,7 +72,7 @@ def emptied(context: BrowserContext) -> Iterator[BrowserContext]:
     control.detach()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def playwright_browsers(context: BrowserContext) -> dict[str, BrowserContext]:
     """What pytest-pyodide opens its pages in."""
     return {"chrome": context}

@@ -1,34 +1,20 @@
 """The lens page with a tiny model: one for all files here, which begin where the one before ended."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 from safetensors.numpy import save_file
 
 from browser.lens_page.page import CLEAN, COUNT
-from browser.opening import opened_context
 from browser.pages import press, ready
 from models.tiny import loaded, made, saved, with_words
 from pellucid import weights
 
 from paths import SITE
 from static_server import StaticServer
-
-
-@pytest.fixture(scope="package")
-def context(profile: Path) -> Iterator[BrowserContext]:
-    with opened_context(profile) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="package")
-def browser(context: BrowserContext) -> Browser:
-    assert context.browser is not None
-    return context.browser
 
 
 @pytest.fixture(scope="package")

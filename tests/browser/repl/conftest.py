@@ -8,7 +8,7 @@ from paths import SITE
 from static_server import StaticServer
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def session(browser):
     """One running page for the tests that need no fresh one."""
     with StaticServer(SITE) as server:

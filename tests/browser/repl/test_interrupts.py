@@ -93,7 +93,7 @@ def test_a_second_ctrl_c_cancels_a_task_that_runs_no_typed_code(repl):
 
 
 def test_a_task_that_the_input_cancelled_is_no_ctrl_c(repl):
-    repl.type("import asyncio", "task = asyncio.create_task(asyncio.sleep(10))", "_ = task.cancel()")
+    repl.type("import asyncio", "task = asyncio.create_task(asyncio.sleep(10))", "asked = task.cancel()")
     assert repl.type("await task").endswith("asyncio.exceptions.CancelledError\n")
     assert "KeyboardInterrupt" not in repl.output()
 

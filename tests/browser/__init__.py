@@ -1,0 +1,1 @@
+"""Tests that share one Chromium: a package, whose fixtures end with it."""

@@ -1,0 +1,1 @@
+"""Tests that share one running REPL: a package, whose fixtures end with it."""
