@@ -16,6 +16,10 @@ from turns import TURN, in_turn
 # Threads of PyTorch wait for each other by turning, which takes longer than what the tests compute.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Most of a run is LLVM, compiling kernels for the software driver. For vectors of four it has less to do than
+# for those of eight; fused runs have the driver's own width (scripts/test).
+os.environ.setdefault("LP_NATIVE_VECTOR_WIDTH", "128")
+
 # Python 3.12 tells a trace function of opcodes only if some frame asked for them before.
 sys._getframe().f_trace_opcodes = True
 
