@@ -10,7 +10,7 @@ from fuzz.runner import FOLDER, kinds
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("kind", kinds(FOLDER))
 def test_seeds(kind):
     command = [sys.executable, FOLDER / "runner.py", kind, "--suite", "--keep-going"]

@@ -26,6 +26,7 @@ def test_every_layer_and_kind_has_a_row():
     assert {f"softmax, {kind}" for kind in KINDS} - set(NAMES) == {"softmax, standard"}  # that is "softmax"
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_gpu_beside_cpu(name):
     """P-079, P-080: values and gradients within the tolerance; none is left out that there should be."""

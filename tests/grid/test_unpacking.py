@@ -77,7 +77,7 @@ def run(layer, x):
     return [t.detach().cpu().numpy() for t in (out, *([x.grad] if x.requires_grad else []), *slopes)]
 
 
-@pytest.mark.turns(3)
+@pytest.mark.turns(7)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", NAMES)
 def test_layers_unpack_while_they_multiply(name, device, monkeypatch):

@@ -88,7 +88,7 @@ def test_left_padding_is_not_seen(name, twin, device):
     close(logits[1], expected[1])
 
 
-@pytest.mark.turns(2)
+@pytest.mark.turns(3)
 @rows("webgpu")
 def test_greedy_text_is_that_of_transformers(name, twin, device):
     theirs, folder = twin(name)

@@ -132,6 +132,7 @@ CASES = [*of_samples().items(), *OTHERS.items()]
 GROUPS = 10
 
 
+@pytest.mark.turns(3)
 @pytest.mark.filterwarnings("ignore")  # what PyTorch thinks of some values
 @pytest.mark.parametrize("device", ["webgpu", "cpu"])
 @pytest.mark.parametrize("group", range(GROUPS))

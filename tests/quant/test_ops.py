@@ -85,6 +85,7 @@ def test_an_index_out_of_range_is_raised(device, bad):
     assert embedding(pellucid.tensor([1], device=device), weight).numpy().shape == (1, 64)
 
 
+@pytest.mark.turns(3)
 @DEVICES
 @PRODUCTS
 def test_linear(name, device):
@@ -170,6 +171,7 @@ def small_limit(monkeypatch, request):
     return limit
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("name", THOROUGH)
 def test_large_weights_lie_in_row_chunks(name, small_limit):
     rows, columns = 83, 512 if name == "iq2_s" else 256

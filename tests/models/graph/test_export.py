@@ -63,6 +63,7 @@ def loaded(
     return export.load(path, device=device).module()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize(
     ("name", "device"), [*[(n, "cpu") for n in MODELS], *[(n, "webgpu") for n in ON_WEBGPU]]
 )

@@ -57,6 +57,7 @@ def replays(model) -> int:
     return step_of(model)._logits.explain().replays
 
 
+@pytest.mark.turns(2)
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_the_ids_are_those_of_eager_steps(model, settings):
     settings = {"max_new_tokens": 24, **NO_STOP, **settings}

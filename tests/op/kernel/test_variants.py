@@ -51,7 +51,7 @@ def test_linear(rows):
     )  # fmt: skip
 
 
-@pytest.mark.turns(8)
+@pytest.mark.turns(15)
 @pytest.mark.parametrize("name", FORMATS)
 def test_quantized_linear(name):
     rows, columns = 133, widths(name)[0]

@@ -57,6 +57,7 @@ def on_a_large_gpu(monkeypatch):
     monkeypatch.setattr("pellucid.ops.conv.tiles.profile", lambda info: DeviceProfile(132))
 
 
+@pytest.mark.turns(3)
 @pytest.mark.usefixtures("on_a_large_gpu")
 @pytest.mark.parametrize("name", LARGE)
 def test_large(name):

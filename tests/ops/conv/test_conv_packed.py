@@ -56,7 +56,7 @@ def compare(weight, values, settings, is_transposed, images):
         assert error <= 1e-5 * np.abs(good).max(), (settings, error)
 
 
-@pytest.mark.turns(7)
+@pytest.mark.turns(15)
 @pytest.mark.parametrize(("name", "variant"), [*ALL, *((name, "shared") for name in TILED)])
 def test_every_format(name, variant, monkeypatch):
     """Forward, transposed, and the gradient of the input of both."""

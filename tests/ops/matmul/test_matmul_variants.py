@@ -57,6 +57,7 @@ def test_every_tile(tile):
             check(x @ y, a, b)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("layouts", ["nn", "nt", "tn", "tt"])
 @pytest.mark.parametrize(
     "tile", [MatmulTile(64, 32, 4, 4), MatmulTile(64, 64, 8, 4, buffers=2), SLICED], ids=str
@@ -105,6 +106,7 @@ def test_a_row_of_nan_stays_a_row():
     assert np.isfinite(np.delete(out, 7, 0)).all()
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("tile", [SMALL, SLICED], ids=str)
 @pytest.mark.parametrize("parts", PARTS[1:])
 @pytest.mark.parametrize("depth", [40, 256])
@@ -119,6 +121,7 @@ def test_parts(tile, parts, depth):
         assert np.array_equal((x @ y).numpy(), first)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("layout", ["n", "t"])
 @pytest.mark.parametrize(("depth", "columns"), [(72, 36), (301, 33)])

@@ -85,7 +85,7 @@ def compare(x, given, norm_weight=None, eps=None, paired=False, bias=None):
     return joint.node
 
 
-@pytest.mark.turns(7)
+@pytest.mark.turns(15)
 @pytest.mark.parametrize("name", THREE)
 def test_three_weights_with_their_norm(name):
     for columns in widths(name) if name in QUICK else widths(name)[1:2]:
@@ -100,6 +100,7 @@ def test_a_pair_with_its_norm(name):
         compare(middle(1, columns), weights(name, columns, rows, rows), middle(columns), 1e-6, paired=True)
 
 
+@pytest.mark.turns(3)
 @pytest.mark.parametrize("batch", [1, 3, 8])
 @pytest.mark.parametrize("paired", [False, True])
 def test_weights_without_a_norm(batch, paired):
