@@ -6,6 +6,7 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 
 def of_commit() -> int:
@@ -22,3 +23,8 @@ TURN = os.environ.setdefault("PELLUCID_TURN", str(of_commit()))
 def in_turn(k: int, of: int) -> bool:
     """Whether this run takes the k-th of combinations, of which it takes one in ``of``."""
     return TURN == "all" or (k + int(TURN)) % of == 0
+
+
+def are_named(config: Any) -> bool:
+    """Whether pytest was given names of tests (``-k``) or of their parameters: then no type waits."""
+    return bool(config.option.keyword) or any("[" in argument for argument in config.args)
