@@ -50,6 +50,7 @@ TAKEN = {
     ("arange", "start", "None"), ("arange", "end", "None"), ("randint", "size", "None"),
     ("randint_like", "high", "None"), ("normal", "size", "1"),
     *(("normal", name, "a tensor") for name in ("mean", "std")),
+    *((name, "out_dtype", "None") for name in ("mm", "bmm", "addmm", "baddbmm")),
     # No axes are all of them.
     ("logsumexp", "dim", "nothing"), ("aminmax", "dim", "nothing"),
     # None stands for the last axes, or for a tolerance that is not given.

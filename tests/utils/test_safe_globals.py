@@ -135,7 +135,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "kinds"), VALUES, ids=[str(kinds[0]) for _, kinds in VALUES])
+@pytest.mark.parametrize(("value", "kinds"), VALUES, ids=[kinds[0].__name__ for _, kinds in VALUES])
 def test_what_is_allowed_is_read_and_nothing_else(value, kinds):
     data = saved({"value": value, "weight": torch.ones(2)})
     wanted = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
