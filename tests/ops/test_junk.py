@@ -51,6 +51,8 @@ TAKEN = {
     ("randint_like", "high", "None"), ("normal", "size", "1"),
     *(("normal", name, "a tensor") for name in ("mean", "std")),
     *((name, "out_dtype", "None") for name in ("mm", "bmm", "addmm", "baddbmm")),
+    *((f"{name}split", "indices", "None") for name in ("tensor_", "h", "v", "d")),
+    *((f"{name}split", "sections", "None") for name in ("tensor_", "h", "v", "d")),
     # No axes are all of them.
     ("logsumexp", "dim", "nothing"), ("aminmax", "dim", "nothing"),
     # None stands for the last axes, or for a tolerance that is not given.
