@@ -326,14 +326,7 @@ export class Stream {
             scratch[i] = block;
             if (hit && cached[i] !== block) hit = false;
           }
-          if (!hit) {
-            const { before } = launch;
-            launch.before = launch.group;
-            launch.group =
-              before.blocks.length === count && sameBlocks(before.blocks, scratch)
-                ? before
-                : this.#findGroup(launch, words, at - count);
-          }
+          if (!hit) this.#changeGroup(launch, words, at - count);
           const pass = this.pass ?? this.#openPass();
           if (pipeline !== this.boundPipeline) {
             if (pipeline.broken !== null) throw new Error("its pipeline could not be made");
@@ -378,16 +371,22 @@ export class Stream {
     }
   }
 
-  /** The bind group for `scratch`, when it is not that of the launch's last two runs. */
-  #findGroup(launch, words, first) {
-    for (let i = 0; i < launch.count; i++) {
-      const limit = this.groups.bindingLimit;
+  /** Gives a launch the bind group of `scratch`: that of its run before the last, or a found one. */
+  #changeGroup(launch, words, first) {
+    const { before, count, pipeline } = launch;
+    launch.before = launch.group;
+    if (before.blocks.length === count && sameBlocks(before.blocks, this.scratch)) {
+      launch.group = before;
+      return;
+    }
+    const limit = this.groups.bindingLimit;
+    for (let i = 0; i < count; i++) {
       const nbytes = this.slots.sizes[words[first + i]];
       if (nbytes > limit) {
         throw new RangeError(`binding ${i} has ${nbytes} bytes; this device binds at most ${limit}`);
       }
     }
-    return this.groups.find(launch.pipeline.layout, this.scratch);
+    launch.group = this.groups.find(pipeline.layout, this.scratch);
   }
 
   #upload(slot, offset, nbytes, words, first) {

@@ -164,7 +164,7 @@ def _stored(data: bytes, kind: str) -> Storage:
     return _stream.upload(data, kind)
 
 
-class StoragesLater:
+class LateStorages:
     """Memory of activations that a window makes, held as one until somebody needs their storages.
 
     Args:
@@ -182,11 +182,12 @@ class StoragesLater:
         if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
             stream.make_way(nbytes)
         free = stream.free
-        while len(free) < count:
-            free.append(stream.new_slot())
-        # No call between these two. An interrupt later on loses numbers, and no memory: there is none yet.
+        # Another thread may take slots between the two lines. An interrupt later on loses numbers, and no
+        # memory: there is none yet.
         slots = free[-count:]
         del free[-count:]
+        while len(slots) < count:
+            slots.append(stream.new_slot())
         known = stream.sizes
         for slot, nbytes_each in zip(slots, sizes, strict=True):
             known[slot] = nbytes_each

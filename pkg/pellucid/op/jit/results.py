@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...autograd.edges import LEAF
 from ...autograd.nodes import behind
 from ...device import device as Device
-from ...device.storage import StoragesLater
+from ...device.storage import LateStorages
 from ...device.stream import Storage
 from ...tensors.dtypes import DType
 from ...tensors.tensor import Tensor
@@ -76,7 +76,7 @@ class LateValues(Mapping):
         return len(self._numbers)
 
 
-class _Late(NamedTuple):
+class _LateRecipe(NamedTuple):
     """The recipe of what taps keep.
 
     Args:
@@ -141,7 +141,7 @@ class Results:
         left = [self._tensors[place] for kind, place in sources[len(found) :] if kind == _MADE]
         self.gradients = {t.number for t in left if not t.is_argument}
         recipes, structure = self._tensors, self._structure
-        self._late: _Late | None = None
+        self._late: _LateRecipe | None = None
         self.late: list[int] = []
         if recording.is_tapped and not leaves:
             self._find_late(own, sources[len(head) :], carried)
@@ -190,7 +190,7 @@ class Results:
             for t in tensors
         ]
         places = [place - own if kind == _MADE else len(tensors) + place for kind, place in sources]
-        self._late, self.late = _Late(numbers, tuple(structures), placed, places), memory
+        self._late, self.late = _LateRecipe(numbers, tuple(structures), placed, places), memory
 
     def _leaf(self, value: Any) -> tuple[int, int]:
         """Where a replay takes the value from: the kind of source, and the place there."""
@@ -268,7 +268,7 @@ class Results:
         call: CallArguments,
         storages: Sequence[Storage],
         values: list[int],
-        later: StoragesLater | None,
+        later: LateStorages | None,
     ) -> tuple[Any, list[Tensor | None]]:
         """What a replay returns, and the gradients that it leaves.
 
@@ -323,7 +323,7 @@ def _made(
     return found
 
 
-def _kept(late: _Late, plain: Sequence[int], memory: StoragesLater) -> list[Any]:
+def _kept(late: _LateRecipe, plain: Sequence[int], memory: LateStorages) -> list[Any]:
     """What taps keep of a replay."""
     pool = [*_made(late.tensors, plain, memory.apart(), ()), *plain]
     leaves = iter([pool[k] for k in late.places])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from ...device.storage import StoragesLater
+from ...device.storage import LateStorages
 from ...device.stream import Storage, stream
 from ...tensors.tensor import Tensor
 from ..fusion.replay import Replay, total
@@ -152,7 +152,7 @@ class Segment:
 
     def run(
         self, call: CallArguments, values: list[int], carried: list[Storage]
-    ) -> tuple[list[Any], StoragesLater | None]:
+    ) -> tuple[list[Any], LateStorages | None]:
         """Replay the segment; returns what is carried from earlier ones and what it made, and what of the
         latter only taps keep, of which the first has the slots."""
         replay = self._replay or self.prepare()
@@ -164,7 +164,7 @@ class Segment:
         storages: list[Any] = carried + Storage.made_by_window(self._made)
         slots, later = [each.slot for each in storages], None
         if self._late:
-            later, count = StoragesLater(self._late), self._count
+            later, count = LateStorages(self._late), self._count
             slots[count:] = self._mixed(slots[count:] + later.slots)
             storages[count:] = self._mixed(storages[count:] + later.slots)
         for place, kind in self._kinds:

@@ -208,56 +208,47 @@ def _how(name: str, given, indices, sections):
     return found[0] if indices is None else list(integers(indices, "indices"))
 
 
-def _split_along(name: str, input: Tensor, how, dim: int, least: int) -> tuple[Tensor, ...]:
-    if input._meta.rank < least:
-        raise ShapeError(f"{name}: takes at least {least} axes, not {input._meta.rank}. Use tensor_split.")
-    if not isinstance(how, (tuple, list)):
-        count, total = index(how, "sections"), input._meta.shape[dim]
-        if count < 1 or total % count:
-            raise ShapeError(
-                f"{name}: {count} parts of one length do not make {total}, the length of axis {dim}. Use "
-                "tensor_split."
-            )
-    return tensor_split(input, how, dim)
+def _split_along(name: str, dim: int, least: int, sentence: str) -> Callable:
+    """An op that splits a named axis into parts of one length.
+
+    Args:
+        name: of the op.
+        dim: the axis; a tensor of fewer axes is split along its last.
+        least: how many axes it takes.
+        sentence: what it does.
+    """
+
+    def split_along(
+        input: Tensor,
+        indices_or_sections=None,
+        *,
+        indices: tuple[int, ...] | None = None,
+        sections: int | None = None,
+    ) -> tuple[Tensor, ...]:
+        how, rank = _how(name, indices_or_sections, indices, sections), input._meta.rank
+        if rank < least:
+            raise ShapeError(f"{name}: takes at least {least} axes, not {rank}. Use tensor_split.")
+        along = min(dim, rank - 1)
+        if not isinstance(how, (tuple, list)):
+            count, total = index(how, "sections"), input._meta.shape[along]
+            if count < 1 or total % count:
+                raise ShapeError(
+                    f"{name}: {count} parts of one length do not make {total}, the length of axis {along}. "
+                    "Use tensor_split."
+                )
+        return tensor_split(input, how, along)
+
+    split_along.__name__ = split_along.__qualname__ = name
+    split_along.__doc__ = sentence
+    aten = (f"{name}.int(self, sections)", f"{name}.array(self, indices)")
+    return function(method=True, aten=aten)(split_along)
 
 
-@function(method=True, aten=("hsplit.int(self, sections)", "hsplit.array(self, indices)"))
-def hsplit(
-    input: Tensor,
-    indices_or_sections=None,
-    *,
-    indices: tuple[int, ...] | None = None,
-    sections: int | None = None,
-) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
-    how = _how("hsplit", indices_or_sections, indices, sections)
-    return _split_along("hsplit", input, how, 0 if input._meta.rank == 1 else 1, 1)
-
-
-@function(method=True, aten=("vsplit.int(self, sections)", "vsplit.array(self, indices)"))
-def vsplit(
-    input: Tensor,
-    indices_or_sections=None,
-    *,
-    indices: tuple[int, ...] | None = None,
-    sections: int | None = None,
-) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 0 of at least two into parts of one length."""
-    how = _how("vsplit", indices_or_sections, indices, sections)
-    return _split_along("vsplit", input, how, 0, 2)
-
-
-@function(method=True, aten=("dsplit.int(self, sections)", "dsplit.array(self, indices)"))
-def dsplit(
-    input: Tensor,
-    indices_or_sections=None,
-    *,
-    indices: tuple[int, ...] | None = None,
-    sections: int | None = None,
-) -> tuple[Tensor, ...]:
-    """`tensor_split` along axis 2 into parts of one length."""
-    how = _how("dsplit", indices_or_sections, indices, sections)
-    return _split_along("dsplit", input, how, 2, 3)
+hsplit = _split_along(
+    "hsplit", 1, 1, "`tensor_split` along axis 1, or 0 of a vector, into parts of one length."
+)
+vsplit = _split_along("vsplit", 0, 2, "`tensor_split` along axis 0 of at least two into parts of one length.")
+dsplit = _split_along("dsplit", 2, 3, "`tensor_split` along axis 2 into parts of one length.")
 
 
 @function(method=True, aten="unbind.int")
