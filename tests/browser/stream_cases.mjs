@@ -1,6 +1,6 @@
 // What a window of records means. Each case gets a fresh stream; `immediate` says how its parameters travel.
 
-import { Window, equal, fails, kernels, over, random, words } from "./stream_window.mjs";
+import { Window, equal, fails, kernels, matches, over, random, source, words } from "./stream_window.mjs";
 
 export async function case_elementwise_and_chain(stream, immediate) {
   const { fill, join } = kernels(stream, immediate);
@@ -306,4 +306,89 @@ export async function case_random_windows_equal_the_model(stream, immediate) {
   window.submit(stream);
   equal(stream.stats().live_buffers, 0, "live");
   equal(stream.failure(), null, "failure");
+}
+
+/** A pipeline of `kernels` that is compiled when `release` is called, and not before. */
+function compiledLater(stream, immediate, label, body) {
+  const { device } = stream;
+  const make = device.createComputePipelineAsync;
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  device.createComputePipelineAsync = async (descriptor) => {
+    await released;
+    return make.call(device, descriptor);
+  };
+  const id = stream.pipelineLater(source(immediate, [["x", "read_write"]], body), "w", 12, immediate, label);
+  delete device.createComputePipelineAsync;
+  return { id, release };
+}
+
+export async function case_windows_wait_for_a_pipeline(stream, immediate) {
+  const { fill } = kernels(stream, immediate);
+  const { id, release } = compiledLater(stream, immediate, "later", "x[i] = params.m * x[i] + params.c;");
+  const [make, step] = [over(stream, fill, 4), over(stream, id, 4)];
+  equal([stream.compiled([make]), stream.compiled([make, step])], [true, false], "compiled before");
+  const before = stream.stats().dispatches;
+  new Window().alloc(1, 16).run(make, [1], [1, 1]).run(step, [1], [10, 0]).submit(stream);
+  const first = stream.fetch(1, 0, 16); // 10 20 30 40
+  // All that follows keeps its place: a slot that is given out again, a write, an error, a held window, a read.
+  new Window().free(1).submit(stream);
+  stream.write(1, 16, 0, new Uint8Array(Uint32Array.of(1, 2, 3, 4).buffer));
+  new Window().run(make, [77], [1, 1]).run(step, [1], [2, 5]).submit(stream);
+  new Window().run(step, [1], [1, 1]).submit(stream, true);
+  const second = stream.fetch(1, 0, 16); // 8 10 12 14
+  const wrong = stream.fetch(9, 0, 4);
+  const dropped = stream.fetch(1, 0, 4);
+  stream.drop(dropped);
+  equal(stream.stats().dispatches - before, 1, "dispatches before");
+  release();
+  await stream.synchronize();
+  equal(stream.stats().dispatches - before, 4, "dispatches after");
+  const bytes = new Uint8Array(16);
+  for (const [ticket, expected] of [
+    [first, [10, 20, 30, 40]],
+    [second, [8, 10, 12, 14]],
+  ]) {
+    await stream.arrival(ticket);
+    stream.take(ticket, bytes, new Uint32Array(16));
+    equal(new Uint32Array(bytes.buffer), expected, "read");
+  }
+  await stream.arrival(wrong);
+  await fails(async () => stream.take(wrong, bytes, new Uint32Array(16)), /slot 9 does not exist/, "a bad read");
+  matches(stream.failure(), /slot 77 does not exist/, "failure");
+  equal(stream.compiled([make, step]), true, "compiled after");
+  equal(stream.readback.reads.size, 0, "reads");
+}
+
+export async function case_a_pipeline_that_cannot_be_compiled_is_told_by_name(stream, immediate) {
+  const { id, release } = compiledLater(stream, immediate, "bad", "x[i] = nonsense;");
+  const step = over(stream, id, 4);
+  new Window().alloc(1, 16).upload(1, 0, [1, 2, 3, 4]).run(step, [1], [1, 1]).submit(stream);
+  release();
+  equal(await words(stream, 1, 4), [1, 2, 3, 4], "what was there");
+  matches(stream.failure(), /^validation: bad: line \d+:\d+: .*nonsense/, "failure");
+}
+
+export async function case_much_that_waits_goes_on_at_once(stream, immediate) {
+  const { id, release } = compiledLater(stream, immediate, "later", "x[i] = params.m * x[i] + params.c;");
+  const step = over(stream, id, 4);
+  new Window().alloc(1, 16).upload(1, 0, [1, 2, 3, 4]).run(step, [1], [1, 1]).submit(stream);
+  stream.write(2, 80 << 20, 0, new Uint8Array(80 << 20));
+  equal(await words(stream, 1, 4), [2, 3, 4, 5], "without the pipeline that is compiled beside");
+  release();
+  new Window().run(step, [1], [1, 1]).submit(stream);
+  equal(await words(stream, 1, 4), [3, 4, 5, 6], "with it");
+  equal(stream.failure(), null, "failure");
+}
+
+export async function case_closing_ends_reads_that_wait(stream, immediate) {
+  const { id, release } = compiledLater(stream, immediate, "later", "x[i] = params.m * x[i] + params.c;");
+  new Window().alloc(1, 16).run(over(stream, id, 4), [1], [1, 1]).submit(stream);
+  const ticket = stream.fetch(1, 0, 16);
+  const waiting = stream.arrival(ticket);
+  const done = stream.synchronize().catch((error) => error.message);
+  stream.close();
+  await waiting;
+  matches(await done, /closed/, "synchronize");
+  release();
 }

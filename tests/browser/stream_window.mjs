@@ -49,10 +49,15 @@ ${names.map(([name, mode], i) => `@group(0) @binding(${i}) var<storage, ${mode}>
   if (i >= params.n) { return; }
 `;
 
+/** The text of a kernel over `n` words: its bindings, [name, mode] each, and what it does for word `i`. */
+export function source(immediate, names, body) {
+  return `${HEADER(immediate, names)}${body}\n}`;
+}
+
 /** Kernels on u32 words, with exact models: fill, join (two inputs), step (in place), mark (status). */
 export function kernels(stream, immediate) {
   const make = (label, bindings, names, body) =>
-    stream.pipeline(`${HEADER(immediate, names)}${body}\n}`, bindings, 12, immediate, label);
+    stream.pipeline(source(immediate, names, body), bindings, 12, immediate, label);
   return {
     fill: make("fill", "w", [["out", "read_write"]], "out[i] = i * params.m + params.c;"),
     join: make(

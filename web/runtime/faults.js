@@ -70,6 +70,11 @@ export class Faults {
     this.device.popErrorScope().then(end, end);
   }
 
+  /** Note what went wrong in a call of the stream that had to wait. */
+  add(text) {
+    this.#add(this.calls++, text);
+  }
+
   /** Throws when the device is lost. */
   alive() {
     if (this.closing) throw new Error("closed: this device was closed");

@@ -35,11 +35,7 @@ export class Pipelines {
     this.faults.open("validation");
     const module = this.device.createShaderModule({ label, code: source });
     pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
-    this.faults.close(async (message) => {
-      const text = await explain(label, message, module, source);
-      pipeline.broken = text;
-      return text;
-    });
+    this.faults.close(async (message) => (pipeline.broken = await explain(label, message, module, source)));
     return this.#keep(key, pipeline);
   }
 
@@ -53,31 +49,33 @@ export class Pipelines {
     return warming.finally(() => this.warming.delete(key));
   }
 
-  /** Id of a pipeline that is compiled beside other work; who needs it before then has it made at once. */
+  /** Id of a pipeline that is compiled beside other work: windows wait for it (`Backlog`). */
   later(source, bindings, paramsBytes, immediate, label) {
     const key = keyOf(source, bindings, paramsBytes, immediate);
     const known = this.ids.get(key);
     if (known !== undefined) return known;
     const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
+    const described = async (message) => (pipeline.broken = await explain(label, message, module, source));
+    this.faults.open("validation");
     const module = this.device.createShaderModule({ label, code: source });
+    this.faults.close(described);
+    // For whoever cannot wait; and where the other way failed, to hear why.
     pipeline.finish = () => {
       this.faults.open("validation");
       pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
-      this.faults.close(async (message) => {
-        const text = await explain(label, message, module, source);
-        pipeline.broken = text;
-        return text;
-      });
-      return pipeline.gpu;
+      this.faults.close(described);
     };
     this.compiling++;
-    this.device
+    pipeline.compiled = this.device
       .createComputePipelineAsync(this.#descriptor(pipeline, module))
       .then(
         (gpu) => (pipeline.gpu ??= gpu),
-        () => {}, // whoever uses it makes it again, and hears why it fails
+        () => {},
       )
-      .finally(() => this.compiling--);
+      .then(() => {
+        pipeline.compiled = null;
+        this.compiling--;
+      });
     return this.#keep(key, pipeline);
   }
 
@@ -140,7 +138,7 @@ export class Pipelines {
     }
     const layout = this.layout(bindings);
     const step = immediate ? 0 : arenaBytes(paramsBytes);
-    return { label, layout, paramsBytes, immediate, step, gpu: null, broken: null, finish: null, key: "" };
+    return { label, layout, paramsBytes, immediate, step, gpu: null, compiled: null, broken: null, finish: null, key: "" };
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {

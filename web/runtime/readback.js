@@ -38,15 +38,34 @@ export class Readback {
     }
     if (copied > 0) encoder.copyBufferToBuffer(source, begin, buffer, head, copied);
     const at = head + offset - begin;
-    return { buffer, mapped, head, at, nbytes, arrival: null, failure: null, dropped: false };
+    return { buffer, mapped, head, at, nbytes };
   }
 
-  /** Ask for what `encode` copied, once that was submitted; `isDone`: all work before it is. The ticket stands for the read. */
-  begin(read, isDone) {
+  /** A ticket for a read that is still to begin. */
+  reserve() {
     const ticket = this.nextTicket++;
-    read.arrival = this.#arrive(read, isDone);
+    const read = { buffer: null, mapped: 0, head: 0, at: 0, nbytes: 0, failure: null, dropped: false };
+    read.arrival = new Promise((resolve) => (read.arrive = resolve));
     this.reads.set(ticket, read);
     return ticket;
+  }
+
+  /** Ask for what `encode` copied, once that was submitted; `isDone`: all work before it is. */
+  begin(ticket, encoded, isDone) {
+    const read = Object.assign(this.reads.get(ticket), encoded);
+    this.#arrive(read, isDone).then(read.arrive);
+  }
+
+  /** Say why a read cannot begin to whoever takes it. */
+  fail(ticket, error) {
+    const read = this.reads.get(ticket);
+    read.failure = error;
+    read.arrive();
+  }
+
+  /** Forget a ticket that nobody got. */
+  release(ticket) {
+    this.reads.delete(ticket);
   }
 
   /** Resolves when the read can be taken, also where it failed: whoever takes it is told. */
@@ -111,7 +130,10 @@ export class Readback {
 
   close() {
     for (const buffer of this.idle) buffer.destroy();
-    for (const { buffer } of this.reads.values()) buffer.destroy();
+    for (const [ticket, { buffer }] of this.reads) {
+      if (buffer === null) this.fail(ticket, new Error("closed: this device was closed"));
+      else buffer.destroy();
+    }
     this.idle.length = 0;
     this.reads.clear();
   }

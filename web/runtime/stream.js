@@ -3,6 +3,7 @@
 
 import { openDevice } from "./adapter.js";
 import { ARENA_BYTES, Arena, Staging } from "./arena.js";
+import { Backlog } from "./backlog.js";
 import { Buffers } from "./buffers.js";
 import {
   ALLOC,
@@ -51,6 +52,10 @@ export class Stream {
     this.pipelines = new Pipelines(device, this.faults, info);
     this.readback = new Readback(device, this.faults);
     this.uploads = new Uploads(device, this.readback.nudger);
+    this.backlog = new Backlog({
+      watch: (promise) => this.readback.nudger.watch(promise),
+      fail: (text) => this.faults.add(text),
+    });
     this.buffers = new Buffers(device, this.faults, () => {
       this.#settle();
       this.pool.trim();
@@ -128,6 +133,11 @@ export class Stream {
 
   /** End launches and pipelines that nobody runs any more; their ids are given out again. */
   forget(launches, pipelines) {
+    if (this.backlog.isWaiting) this.backlog.add(() => this.#forget(launches, pipelines));
+    else this.#forget(launches, pipelines);
+  }
+
+  #forget(launches, pipelines) {
     for (const id of launches) {
       if (this.launches[id] === undefined) continue;
       this.launches[id] = undefined;
@@ -138,17 +148,44 @@ export class Stream {
 
   /**
    * Interpret a window (Uint32Array) and submit it, or, `held`, let the read that follows do so. A command that fails is
-   * left out; its error is thrown at the end.
+   * left out; its error is thrown at the end. Where it comes to a launch whose pipeline is still compiled, the rest waits,
+   * and so do the calls that follow; `failure` tells their errors.
    */
   submit(words, held = false) {
     this.faults.alive();
     this.changed = true;
     this.work++;
+    if (this.backlog.isWaiting) {
+      this.#submitLater(words.slice(), held);
+      return;
+    }
+    const { pipeline, failure } = this.#submit(words, held);
+    if (pipeline !== null) {
+      this.#submitLater(words.slice(this.at), held);
+      this.backlog.wait(pipeline);
+    }
+    if (failure !== null) throw failure;
+  }
+
+  #submitLater(words, held) {
+    let rest = words;
+    const call = () => {
+      const { pipeline, failure } = this.#submit(rest, held);
+      if (failure !== null) this.faults.add(failure.message);
+      if (pipeline !== null) rest = rest.subarray(this.at);
+      return pipeline;
+    };
+    this.backlog.add(call, words.byteLength);
+  }
+
+  /** The first error; and a pipeline that is still compiled, with `at` where the launch is that needs it. */
+  #submit(words, held) {
     const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
+    let pipeline = null;
     for (let at = 0; at < words.length;) {
       try {
-        this.#interpret(words, at);
+        pipeline = this.#interpret(words, at);
         at = words.length;
       } catch (error) {
         failure ??= new Error(`${commandName(words, this.at, this.launches)}: ${error.message}`);
@@ -157,15 +194,29 @@ export class Stream {
       }
     }
     // A window that is timed begins where it is submitted.
-    if (!held || failure !== null || this.windowTimes !== null) this.#settle();
+    if (!held || failure !== null || pipeline !== null || this.windowTimes !== null) this.#settle();
     if (this.timing) this.encodeMs += performance.now() - started;
     if (this.windowTimes !== null) this.windowTimes.submitted(started);
-    if (failure !== null) throw failure;
+    return { pipeline, failure };
+  }
+
+  /** Whether the pipelines of launches (ids) are compiled. */
+  compiled(ids) {
+    return ids.every((id) => (this.launches[id]?.pipeline.gpu ?? null) !== null);
   }
 
   /** Write bytes (Uint8Array) to a slot that no pending command touches; the slot is made when it is new. */
   write(slot, nbytes, offset, bytes) {
     this.faults.alive();
+    if (this.backlog.isWaiting) {
+      const kept = bytes.slice();
+      this.backlog.add(() => this.#write(slot, nbytes, offset, kept), kept.length);
+    } else {
+      this.#write(slot, nbytes, offset, bytes);
+    }
+  }
+
+  #write(slot, nbytes, offset, bytes) {
     this.#settle(); // an interrupt may have kept the read from which a window was held
     if (!this.slots.has(slot)) this.slots.declare(slot, nbytes);
     this.work++;
@@ -185,6 +236,27 @@ export class Stream {
   /** Begin a read, behind everything submitted or held; the ticket is for `arrival`, `take` and `drop`. */
   fetch(slot, offset, nbytes) {
     this.faults.alive();
+    const ticket = this.readback.reserve();
+    if (this.backlog.isWaiting) {
+      this.backlog.add(() => {
+        try {
+          this.#fetch(ticket, slot, offset, nbytes);
+        } catch (error) {
+          this.readback.fail(ticket, error);
+        }
+      });
+      return ticket;
+    }
+    try {
+      this.#fetch(ticket, slot, offset, nbytes);
+    } catch (error) {
+      this.readback.release(ticket);
+      throw error;
+    }
+    return ticket;
+  }
+
+  #fetch(ticket, slot, offset, nbytes) {
     let read;
     try {
       const block = this.slots.block(slot);
@@ -199,9 +271,8 @@ export class Stream {
       this.#settle(); // what is held goes out in any case
     }
     const work = this.work;
-    const ticket = this.readback.begin(read, work === this.done);
+    this.readback.begin(ticket, read, work === this.done);
     this.readback.arrival(ticket).then(() => (this.done = Math.max(this.done, work)));
-    return ticket;
   }
 
   /** Resolves when a read can be taken, also where it failed: `take` throws then. */
@@ -232,6 +303,7 @@ export class Stream {
   /** Resolves when all submitted work is done. */
   async synchronize() {
     this.faults.alive();
+    await this.backlog.finished();
     this.#settle();
     const work = this.work;
     await this.readback.finished(this.queue.onSubmittedWorkDone(), work === this.done);
@@ -241,6 +313,7 @@ export class Stream {
   /** Time every dispatch from now on, or, where the device has no timestamps, every window; or stop. Whether it has. */
   time(on) {
     this.faults.alive();
+    this.backlog.drain();
     const can = this.info.features.includes("timestamp-query");
     if (!on) {
       this.timestamps?.destroy();
@@ -295,12 +368,14 @@ export class Stream {
   /** Destroy the device and everything on it. */
   close() {
     this.faults.closing = true;
+    this.backlog.close();
     this.readback.close();
     this.device.destroy();
     this.slots = new Slots(this.pool);
     this.launches.length = this.unused.length = 0;
   }
 
+  /** Interpret a window from a command on. Returns the pipeline of the launch that it comes to while that is compiled, or null. */
   #interpret(words, start) {
     const { launches, slots, scratch, arena, counts, timestamps } = this;
     const { blocks } = slots;
@@ -315,6 +390,10 @@ export class Stream {
           const launch = launches[payload];
           if (launch === undefined) throw new Error("the window is damaged");
           const { pipeline, count, patches } = launch;
+          if (pipeline.gpu === null) {
+            if (this.backlog.holds(pipeline)) return pipeline;
+            if (pipeline.broken === null) pipeline.finish();
+          }
           if (this.encoded === MOST_DISPATCHES || arena.used + launch.step > ARENA_BYTES) this.#finish();
           const cached = launch.group.blocks;
           let hit = cached.length === count;
@@ -330,7 +409,7 @@ export class Stream {
           const pass = this.pass ?? this.#openPass();
           if (pipeline !== this.boundPipeline) {
             if (pipeline.broken !== null) throw new Error("its pipeline could not be made");
-            pass.setPipeline(pipeline.gpu ?? pipeline.finish());
+            pass.setPipeline(pipeline.gpu);
             this.boundPipeline = pipeline;
           }
           if (launch.group !== this.boundGroup) {
@@ -369,6 +448,7 @@ export class Stream {
           throw new Error("no such record");
       }
     }
+    return null;
   }
 
   /** Gives a launch the bind group of `scratch`: that of its run before the last, or a found one. */

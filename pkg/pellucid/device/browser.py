@@ -61,6 +61,7 @@ class BrowserHost:
         self._pipeline = stream.pipeline
         self._pipeline_later = stream.pipelineLater
         self._launch = heap.launch
+        self._compiled = stream.compiled
         self._submit = heap.submit
         self._write = heap.write
         self._fetch = stream.fetch
@@ -107,6 +108,10 @@ class BrowserHost:
             return self._launch(pipeline, *template.buffer_info(), *positions.buffer_info(), x, y, z)
         except JsException as error:
             raise _typed(error) from None
+
+    def compiled(self, launches: Sequence[int]) -> bool:
+        """Whether the pipelines of launches are compiled: windows that run them wait for nothing."""
+        return self._compiled(to_js(launches))
 
     def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None:
         """End launches and pipelines that nobody runs any more; their numbers are given out again."""

@@ -70,6 +70,8 @@ class Joiner:
         self._short = self._ends.keys() & allocated
         # Words that were taken to be zero.
         self.zeros: list[int] = []
+        # Whether what was found gives the bits of its parts; a product that sums in another order does not.
+        self.is_exact = True
 
     def run(self) -> list[FusionCommand]:
         """The commands, with those of a pattern replaced by the one that stands for them."""
@@ -85,6 +87,7 @@ class Joiner:
                     first = k if find == self._vectors else min(numbers)
                     placed[first] = self._stand_for(joint, [self._commands[n] for n in numbers])
                     gone.update(numbers)
+                    self.is_exact = self.is_exact and find == self._place
         return [placed.get(k, r) for k, r in enumerate(self._commands) if k in placed or k not in gone]
 
     def _name(self, k: int) -> str:

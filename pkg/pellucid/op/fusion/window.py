@@ -1,9 +1,9 @@
 """Windows as the host gets them: the first of a kind as recorded, later ones with their launches fused.
 
 A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
-with kernels that exist; the second time it is planned, and its fused kernels compile while it runs as it is
-once more; from then on its windows are known (`known`) and a plan makes the fused one by picking words. So
-the same program always makes the same windows.
+with kernels that exist; the second time it is planned, and its fused kernels compile while it runs as it is;
+from then on its windows are known (`known`), and once the kernels are compiled a plan makes the fused one by
+picking words. Fused kernels give the bits of those that they stand for, so results do not tell when that was.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ class FusionPlan:
         heads: the same words, which hold these launches.
         stands: the launches that stand for several, by where their command begins in the fused window: what
             each does, and a word of every command whose work it does. For traces.
+        is_exact: its kernels give the bits of those that they stand for. One of another plan is waited for, so
+            that the same program has the same bits.
+        is_ready: its kernels were compiled when somebody looked.
     """
 
     places: np.ndarray
@@ -50,10 +53,19 @@ class FusionPlan:
     zeros: np.ndarray
     heads: tuple[int, ...]
     stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]]
+    is_exact: bool
+    is_ready: bool = False
 
     def holds(self, window: np.ndarray) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
         return not self.zeros.size or not np.count_nonzero(window[self.zeros])
+
+    def is_due(self) -> bool:
+        """Whether windows are made by it, and do not run as recorded while its kernels are compiled."""
+        if not self.is_ready:
+            launches = {head >> CODE_BITS for head in self.heads}
+            self.is_ready = not self.is_exact or stream().open().compiled([*launches])
+        return self.is_ready
 
     def apply(self, window: np.ndarray) -> array:
         """The fused window."""
@@ -186,6 +198,8 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
         stream().period = known.period
     for plan in known.plans:
         if plan.holds(window):
+            if not _at_once and not plan.is_due():
+                return None
             known.uses += 1
             return plan
     if len(known.plans) == _MOST_PLANS:
@@ -254,6 +268,7 @@ def make_plan(words: list[int]) -> FusionPlan:
         np.array(zeros, np.intp),
         tuple(constants),
         stands,
+        joiner.is_exact,
     )
 
 

@@ -1,0 +1,91 @@
+// Calls that wait, in their order, until a pipeline is compiled: the GPU's process compiles beside other work, and its main
+// thread never waits for a compiler.
+
+// Bytes that waiting calls keep. Past that they go on at once, and what is still compiled is compiled again, at once.
+const MOST_BYTES = 64 << 20;
+
+/** A queue of calls of a stream. It is empty but while a pipeline that one of them needs is compiled. */
+export class Backlog {
+  /** `watch(promise)` makes the browser look for finished work until it is settled; `fail(text)` is told what a call throws. */
+  constructor({ watch, fail }) {
+    this.watch = watch;
+    this.fail = fail;
+    this.calls = [];
+    this.bytes = 0;
+    this.hurried = false; // whether calls may wait no more
+    this.empty = null; // a promise, while somebody waits for that, and what resolves it
+    this.resolve = null;
+  }
+
+  get isWaiting() {
+    return this.calls.length > 0;
+  }
+
+  /** Whether a launch has to wait for its pipeline. */
+  holds(pipeline) {
+    return pipeline.compiled !== null && !this.hurried;
+  }
+
+  /** `call()` runs as far as it can: it returns the pipeline that it waits for, or null when it is done. `bytes`: it keeps. */
+  add(call, bytes = 0) {
+    this.calls.push(call);
+    this.bytes += bytes;
+    if (this.bytes > MOST_BYTES) this.drain();
+  }
+
+  /** Go on when a pipeline is compiled. */
+  wait(pipeline) {
+    this.watch(pipeline.compiled);
+    pipeline.compiled.then(() => this.#goOn());
+  }
+
+  /** Resolves when no call waits. */
+  async finished() {
+    if (!this.isWaiting) return;
+    this.empty ??= new Promise((resolve) => (this.resolve = resolve));
+    await this.empty;
+  }
+
+  /** Forget all calls. */
+  close() {
+    this.calls.length = 0;
+    this.#rest();
+  }
+
+  #goOn() {
+    while (this.calls.length > 0) {
+      const pipeline = this.#run(this.calls[0]);
+      if (pipeline !== null) {
+        this.wait(pipeline);
+        return;
+      }
+      this.calls.shift();
+    }
+    this.#rest();
+  }
+
+  #run(call) {
+    try {
+      return call() ?? null;
+    } catch (error) {
+      this.fail(error.message);
+      return null;
+    }
+  }
+
+  /** Run all calls now. */
+  drain() {
+    this.hurried = true;
+    try {
+      this.#goOn();
+    } finally {
+      this.hurried = false;
+    }
+  }
+
+  #rest() {
+    this.bytes = 0;
+    this.resolve?.();
+    this.empty = this.resolve = null;
+  }
+}
