@@ -34,6 +34,7 @@ class BrowserHost:
     """
 
     info: Info
+    compiles_beside = True
     stream: Any
     """The JavaScript `Stream`, for code that brings bytes to it without passing through Python."""
 

@@ -84,6 +84,8 @@ class NativeHost:
         DeviceError: there is no adapter.
     """
 
+    compiles_beside = False
+
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
         self.taken: array | None = None
@@ -207,7 +209,6 @@ class NativeHost:
         self._pipelines[number] = (pipeline, layout, bindings, immediate, label)
         return number
 
-    # wgpu-py compiles nothing beside other work.
     pipeline_later = pipeline
 
     def _make_arena(self) -> None:

@@ -28,6 +28,8 @@ from .known import Ends, Known, Pattern, PlanCache
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
 _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
+# Windows in whose time the kernels of a plan are mostly compiled.
+_COMPILING = 32
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 
@@ -43,8 +45,9 @@ class FusionPlan:
         heads: the same words, which hold these launches.
         stands: the launches that stand for several, by where their command begins in the fused window: what
             each does, and a word of every command whose work it does. For traces.
-        is_exact: its kernels give the bits of those that they stand for. One of another plan is waited for, so
-            that the same program has the same bits.
+        is_exact: its kernels give the bits of those that they stand for.
+        turns: windows that run as recorded before it is used, where it is not: a number that is the same
+            whenever the program runs, so that it has the same bits.
         is_ready: its kernels were compiled when somebody looked.
     """
 
@@ -54,6 +57,7 @@ class FusionPlan:
     heads: tuple[int, ...]
     stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]]
     is_exact: bool
+    turns: int
     is_ready: bool = False
 
     def holds(self, window: np.ndarray) -> bool:
@@ -62,9 +66,12 @@ class FusionPlan:
 
     def is_due(self) -> bool:
         """Whether windows are made by it, and do not run as recorded while its kernels are compiled."""
-        if not self.is_ready:
-            launches = {head >> CODE_BITS for head in self.heads}
-            self.is_ready = not self.is_exact or stream().open().compiled([*launches])
+        if self.is_ready:
+            return True
+        if self.is_exact:
+            self.is_ready = stream().open().compiled([*{head >> CODE_BITS for head in self.heads}])
+        else:
+            self.is_ready, self.turns = self.turns <= 0, self.turns - 1
         return self.is_ready
 
     def apply(self, window: np.ndarray) -> array:
@@ -269,6 +276,7 @@ def make_plan(words: list[int]) -> FusionPlan:
         tuple(constants),
         stands,
         joiner.is_exact,
+        _COMPILING if stream().open().compiles_beside else 0,
     )
 
 
