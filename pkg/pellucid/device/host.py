@@ -44,9 +44,9 @@ class Info:
 class Host(Protocol):
     """What `browser` and `native` both implement.
 
-    ``compiles_beside`` says whether `pipeline_later` does. ``taken`` is the window of the last `submit` that came
-    so far that an interrupt cannot stop it, ``table`` where the user's measurements outlive the process, None for
-    nowhere.
+    ``compiles_beside`` says whether `pipeline_later` does. ``taken`` is the window of the last `submit` that
+    came so far that an interrupt cannot stop it, ``table`` where the user's measurements outlive the process,
+    None for nowhere.
     """
 
     info: Info

@@ -24,7 +24,7 @@ from ..errors import DeviceError, OutOfMemoryError
 from .commands import CODE_BITS, RUN
 from .host import STATUS_BYTES, STATUS_SLOT, WINDOW
 from .native_adapter import request
-from .native_errors import failure_text, refused, typed
+from .native_errors import failure_of_source, failure_text, refused, typed
 from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, NativeWindow, uninterrupted
 from .pool import Pool
@@ -202,7 +202,7 @@ class NativeHost:
                 layout=pipeline_layout, compute={"module": module, "entry_point": "main"}, label=label
             )
         except wgpu.GPUError as error:
-            self._failure = self._failure or f"{failure_text(error, f'{label}: ')}\n{_numbered(source)}"
+            self._failure = self._failure or failure_of_source(error, label, source)
             pipeline = None
         self.counts["pipelines"] += 1
         number = self._unused_pipelines.pop() if self._unused_pipelines else next(self._new_pipelines)
@@ -230,7 +230,6 @@ class NativeHost:
         return number
 
     def compiled(self, launches: Sequence[int]) -> bool:
-        """Whether the pipelines of launches are compiled; here all are from the first."""
         return True
 
     def forget(self, launches: Sequence[int], pipelines: Sequence[int]) -> None:
@@ -454,7 +453,3 @@ def _cache_folder() -> Path | None:
     usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
     found = Path(os.path.expanduser(folder or usual))
     return found if found.is_absolute() else None
-
-
-def _numbered(source: str) -> str:
-    return "\n".join(f"{n:4} {line}" for n, line in enumerate(source.splitlines(), 1))

@@ -17,6 +17,12 @@ def failure_text(error: Exception, label: str = "") -> str:
     return f"validation: {label}{error}"
 
 
+def failure_of_source(error: Exception, label: str, source: str) -> str:
+    """The same of an error in the text of a kernel, whose lines follow with their numbers."""
+    lines = "\n".join(f"{n:4} {line}" for n, line in enumerate(source.splitlines(), 1))
+    return f"{failure_text(error, f'{label}: ')}\n{lines}"
+
+
 def typed(method):
     """What wgpu raises from a call of the host as this library's error."""
 
