@@ -21,6 +21,8 @@ def _dispatches_are_timed_and_named(selenium):
         y = step(x)
         torch.webgpu.flush()
         del y
+    while torch.webgpu.memory_stats()["compiling"]:
+        torch.webgpu.synchronize()
     gc.collect()
     before = torch.webgpu.memory_stats()
     with torch.debug.trace(time=True) as t:
