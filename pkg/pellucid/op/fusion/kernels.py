@@ -274,9 +274,8 @@ class _Writer:
         lines = {f"load_{local}": self._load(source, local, value) for local, value in anchor.wires.items()}
         lines |= {site.function: self._store(anchor, k, site, after) for k, site in places}
         fields = [f"{name}: {field.type}" for name, field in source.fields.items()]
-        source = source.without(*[b.name for b in source.bindings]).with_functions(lines)
-        source = source.with_params([*self.text.vectors, *fields, *self.text.fields])
-        text = "\n".join([*self.bindings, source.text, *self.text.functions])
+        inner = source.inner(lines, [*self.text.vectors, *fields, *self.text.fields])
+        text = "\n".join([*self.bindings, inner, *self.text.functions])
         return KernelSource(f"fused {source.name}", text, typed=True), node.grid
 
     def _refuse_loops(self, members: list[Member]) -> None:

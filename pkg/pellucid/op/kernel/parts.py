@@ -32,32 +32,56 @@ def _parts() -> dict[str, str]:
 
 
 @cache
-def _looping() -> frozenset[str]:
-    """Functions of ``wgsl/parts`` that loop, or call one that does; few turns that are known do not count."""
-    bodies: dict[str, str] = {}
-    for file in _files_of_parts().values():
-        text = file.read_text(encoding="utf-8")
-        if not re.search(r"^// +turns +\d+$", text, re.M):
-            text = re.sub(r"//[^\n]*", "", text)
-            bodies |= {m[1]: m[2] for m in re.finditer(r"^fn (\w+)\((.*?)(?=^fn |\Z)", text, re.M | re.S)}
-    found = {name for name, body in bodies.items() if _LOOP.search(body)}
-    while more := {n for n, body in bodies.items() if n not in found and found & set(_CALLED.findall(body))}:
-        found |= more
-    return frozenset(found)
+def _functions(part: str) -> dict[str, tuple[bool, frozenset[str]]]:
+    """Whether each function of a part loops, and what it calls; few turns that are known do not count."""
+    text = _text(part)
+    if re.search(r"^// +turns +\d+$", text, re.M):
+        return {}
+    text = re.sub(r"//[^\n]*", "", text)
+    bodies = re.finditer(r"^fn (\w+)\((.*?)(?=^fn |\Z)", text, re.M | re.S)
+    return {m[1]: (_LOOP.search(m[2]) is not None, frozenset(_CALLED.findall(m[2]))) for m in bodies}
+
+
+@cache
+def _loops(function: str) -> bool:
+    """Whether a function of ``wgsl/parts`` loops, or calls one that does."""
+    part = _parts().get(function)
+    is_loop, called = _functions(part).get(function, (False, ())) if part is not None else (False, ())
+    return is_loop or any(_loops(name) for name in called)
 
 
 def loops(expression: str) -> bool:
     """Whether a WGSL expression calls a function that loops."""
-    return not _looping().isdisjoint(_CALLED.findall(expression))
+    return any(_loops(name) for name in _CALLED.findall(expression))
 
 
-def collect(text: str, parts: dict[str, str]) -> None:
-    """Add the parts that a text names or calls, and those that they do, by name."""
+@cache
+def _text(part: str) -> str:
+    return read_text(f"wgsl/{part}.wgsl" if "/" in part else str(_files_of_parts()[part]))
+
+
+def _named(text: str) -> list[str]:
+    """The parts that a text names or calls."""
     names = {n.strip() for m in _USES.finditer(text) for n in m[1].split(",")}
     called, own = set(_CALLED.findall(text)), set(_DEFINED.findall(text))
     names |= {part for function in called - own if (part := _parts().get(function)) is not None}
-    for name in sorted(names):
-        if name not in parts:
-            file = f"wgsl/{name}.wgsl" if "/" in name else str(_files_of_parts()[name])
-            parts[name] = part = read_text(file)
-            collect(part, parts)
+    return sorted(names)
+
+
+@cache
+def _named_by(part: str) -> list[str]:
+    return _named(_text(part))
+
+
+def collect(text: str) -> dict[str, str]:
+    """The parts that a text names or calls, and those that they do, by name."""
+    parts: dict[str, str] = {}
+
+    def add(names: list[str]) -> None:
+        for name in names:
+            if name not in parts:
+                parts[name] = _text(name)
+                add(_named_by(name))
+
+    add(_named(text))
+    return parts

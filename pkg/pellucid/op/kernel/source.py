@@ -43,6 +43,8 @@ _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
 _MOST_TEXTS = 1024
 _DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
+_LINE_OF_BINDING = re.compile(_DECLARED.format(r"\w+"), re.M)
+_ONE_LINE = re.compile(r"^fn (\w+)\(.*\}$", re.M)
 _SIZES = {
     "u32": 1,
     "i32": 1,
@@ -149,18 +151,30 @@ class KernelSource:
 
     def with_functions(self, lines: Mapping[str, str]) -> KernelSource:
         """A new source with other lines for one-line functions, by name."""
-        text = self.text
-        for name, line in lines.items():
-            what = f"one-line fn {name}"
-            text = _replaced(self.name, text, rf"^fn {name}\(.*\}}$", lambda m, line=line: line, what)
-        return self._with(text)
+        return self._with(self._lines_replaced(self.text, lines))
+
+    def _lines_replaced(self, text: str, lines: Mapping[str, str]) -> str:
+        left = dict(lines)
+        text = _ONE_LINE.sub(lambda m: left.pop(m[1], m[0]), text)
+        if left:
+            raise KernelError(f"{self.name}: there is no one-line fn {next(iter(left))} to replace.")
+        return text
+
+    def inner(self, lines: Mapping[str, str], fields: Sequence[str]) -> str:
+        """The text for a kernel with bindings of its own: without any, with other lines for one-line
+        functions by name, and with these declarations of fields in Params."""
+        text, count = _LINE_OF_BINDING.subn("", self.text)
+        if count != len(self.bindings):
+            raise KernelError(f"{self.name}: not all bindings are on lines of their own.")
+        return self._params_replaced(self._lines_replaced(text, lines), fields)
 
     def with_params(self, fields: Sequence[str]) -> KernelSource:
         """A new source with these declarations of fields in Params."""
+        return self._with(self._params_replaced(self.text, fields))
+
+    def _params_replaced(self, text: str, fields: Sequence[str]) -> str:
         declared = f"struct Params {{ {', '.join(fields)} }}"
-        return self._with(
-            _replaced(self.name, self.text, r"struct Params \{[^}]*\}", declared, "struct Params")
-        )
+        return _replaced(self.name, text, r"struct Params \{[^}]*\}", declared, "struct Params")
 
     def without(self, *bindings: str) -> KernelSource:
         """A new source that does not declare some bindings, which must be on lines of their own."""
@@ -233,9 +247,7 @@ class KernelSource:
         if immediate:
             line = "var<immediate> params: Params;"
             text = _replaced(self.name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
-        parts: dict[str, str] = {}
-        collect(text, parts)
-        whole = "\n".join([text, *parts.values()])
+        whole = "\n".join([text, *collect(text).values()])
         # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
         is_asked = sys.platform == "emscripten" and re.search(r"\bsubgroup[A-Z]\w*\(", whole)
         return f"enable subgroups;\n{whole}" if is_asked else whole
