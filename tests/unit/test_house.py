@@ -9,7 +9,6 @@ LONGEST = 400
 LONGER = {
     "device/native.py": 455,
     "device/stream.py": 704,
-    "op/fusion/groups.py": 426,
     "op/symbols.py": 547,
     "ops/quant/products.py": 434,
 }

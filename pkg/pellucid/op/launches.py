@@ -41,6 +41,7 @@ class RegisteredLaunch:
         head: the word that begins its records, once it is registered.
         slot_count: slots that each run names.
         length: words of each run.
+        facts: what fusion asks of it, once it has (`op/fusion/facts.py`).
     """
 
     op: str
@@ -54,6 +55,7 @@ class RegisteredLaunch:
     head: LaunchId = field(default=LaunchId(-1), init=False)
     slot_count: int = field(init=False)
     length: int = field(init=False)
+    facts: Any = field(default=None, init=False)
 
     def __post_init__(self):
         self.slot_count = len(self.metas)

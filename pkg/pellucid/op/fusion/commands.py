@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
@@ -19,10 +19,11 @@ from ...device.commands import (
     OPERANDS,
     RUN,
     UPLOAD,
+    heads,
     length_of,
-    walk,
 )  # fmt: skip
 from ..launches import RegisteredLaunch, nodes
+from .facts import LaunchFacts, facts_of
 
 # Commands by which the beginning of a window is found again in it.
 _LOOK = 12
@@ -30,7 +31,7 @@ _LOOK = 12
 _ALLOC_WORDS, _FREE_WORDS = LENGTHS[ALLOC], LENGTHS[FREE]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class FusionCommand:
     """One command of a window, or one that stands for several.
 
@@ -38,18 +39,20 @@ class FusionCommand:
         words: where its words lie in the window; of a run those after the head.
         code: what it is.
         slots: what it touches, in the order of its words.
-        node: the launch that it runs.
-        reads: slots that it reads, or may read.
         writes: slots that it writes.
+        needs: slots whose old values it needs.
+        node: the launch that it runs.
+        facts: what fusion asks of that.
         parts: the commands that it stands for.
     """
 
     words: Sequence[int]
     code: int
     slots: tuple[int, ...]
+    writes: tuple[int, ...] = ()
+    needs: Collection[int] = ()
     node: RegisteredLaunch | None = None
-    reads: frozenset[int] = frozenset()
-    writes: frozenset[int] = frozenset()
+    facts: LaunchFacts | None = None
     parts: tuple[FusionCommand, ...] = ()
 
     @property
@@ -63,7 +66,7 @@ class FusionCommand:
     @property
     def origins(self) -> list[int]:
         """A word of each command of the window that it stands for, in their order, or of itself."""
-        return sorted([part.words[0] for part in self.parts or (self,)])
+        return sorted([part.words[0] for part in self.parts]) if self.parts else [self.words[0]]
 
 
 def run_of(
@@ -72,22 +75,29 @@ def run_of(
     words: Sequence[int],
     parts: tuple[FusionCommand, ...] = (),
 ) -> FusionCommand:
-    """The command that runs a launch; a written binding may be read as well."""
-    written = {s for s, b in zip(slots, node.source.bindings, strict=True) if b.written}
-    return FusionCommand(words, RUN, slots, node, frozenset(slots), frozenset(written), parts)
+    """The command that runs a launch."""
+    facts = facts_of(node)
+    written = facts.written
+    writes = (slots[written[0]],) if len(written) == 1 else tuple([slots[k] for k in written])
+    needs = frozenset([slots[k] for k in facts.needed])
+    return FusionCommand(words, RUN, slots, writes, needs, node, facts, parts)
 
 
 def read(words: Sequence[int]) -> list[FusionCommand]:
     """All commands of a window."""
     commands = []
-    for command in walk(words, nodes):
-        code, slots = command.code, command.slots
-        if command.launch is not None:
-            commands.append(run_of(command.launch, slots, command.words[1:]))
+    for at, head, code, after in heads(words, 0, len(words), nodes):
+        if code == RUN:
+            node = nodes[head]
+            slots = tuple(words[at + 1 : at + 1 + node.slot_count])
+            commands.append(run_of(node, slots, range(at + 1, after)))
+        elif code == COPY:
+            source, target = head >> CODE_BITS, words[at + 1]
+            commands.append(FusionCommand(range(at, after), code, (source, target), (target,), (source,)))
         else:
-            # A copy reads all but its last slot; what is made or ends is neither read nor written.
-            written = frozenset(slots[-1:]) if code in (COPY, UPLOAD) else frozenset()
-            commands.append(FusionCommand(command.words, code, slots, None, frozenset(slots[:-1]), written))
+            slots = (head >> CODE_BITS,)
+            # What is made or ends is neither read nor written.
+            commands.append(FusionCommand(range(at, after), code, slots, slots if code == UPLOAD else ()))
     return commands
 
 

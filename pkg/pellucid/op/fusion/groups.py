@@ -9,83 +9,78 @@ every group stands where its last member stood or later.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from ...device.commands import ALLOC, FREE
 from ...device.host import STATUS_SLOT
 from ...device.stream import EMPTY_SLOT
-from ...tensors.meta import Meta
-from ..launches import RegisteredLaunch, most_buffers
+from ..launches import most_buffers
 from .commands import FusionCommand
-from .sites import handed_on, load_of, sites
+from .facts import FIXED_AT_ZERO, LaunchFacts
 
 # A group that nobody has joined for so many commands is closed, so that memory goes back where it was given.
 _PATIENCE = 24
 # Expressions in one kernel: longer texts compile slowly and gain nothing.
 _MOST_MEMBERS = 32
+# Slots that all kernels share, which say nothing of who needs whom.
+_SHARED = (STATUS_SLOT, EMPTY_SLOT)
 
 
-@dataclass(eq=False)
 class Member:
     """A launch in a group.
 
     Args:
         command: the run.
         wires: operand (or the anchor's input) -> the value that takes its place.
-        is_before: it is an expression that the anchor's loads compute.
         site: the anchor's store that computes it; None for the anchor and where there is none.
+
+    Attributes:
+        is_before: it is an expression that the anchor's loads compute.
     """
 
-    command: FusionCommand
-    wires: dict[str, Value] = field(default_factory=dict)
-    is_before: bool = False
-    site: int | None = None
+    __slots__ = ("command", "facts", "is_before", "node", "site", "wires")
 
-    @property
-    def node(self) -> RegisteredLaunch:
-        assert self.command.node is not None
-        return self.command.node
+    def __init__(
+        self, command: FusionCommand, wires: dict[str, Value] | None = None, site: int | None = None
+    ):
+        assert command.node is not None
+        assert command.facts is not None
+        self.command, self.node, self.facts = command, command.node, command.facts
+        self.wires = {} if wires is None else wires
+        self.is_before = False
+        self.site = site
 
     def slot(self, binding: str) -> int:
         """The slot of a binding."""
-        return self.command.slots[self.node.binding(binding)]
+        return self.command.slots[self.facts.numbers[binding]]
 
 
-@dataclass(eq=False)
 class Value:
     """What a member computes and writes through a binding.
 
     Args:
         member: who.
-        binding: the output.
+        number: of the output among the bindings.
         site: the anchor's store at which it is at hand.
+
+    Attributes:
+        slot: where it would be written.
+        meta: of the tensor that it would be written to.
+        count: elements that are written.
     """
 
-    member: Member
-    binding: str
-    site: int | None = None
+    __slots__ = ("count", "member", "meta", "number", "site", "slot")
 
-    @property
-    def slot(self) -> int:
-        """Where it would be written."""
-        return self.member.slot(self.binding)
-
-    @property
-    def meta(self) -> Meta:
-        """Of the tensor that it would be written to."""
-        found = self.member.node.metas[self.member.node.binding(self.binding)]
-        assert found is not None
-        return found
-
-    @property
-    def count(self) -> int:
-        """Elements that are written; of a joined tensor that is a part."""
-        m = self.member.node.map
-        return m.count if m is not None and m.lanes == 1 else self.meta.numel
+    def __init__(self, member: Member, number: int, site: int | None = None):
+        meta = member.node.metas[number]
+        assert meta is not None
+        self.member, self.number, self.site, self.meta = member, number, site, meta
+        self.slot: int = member.command.slots[number]
+        self.count: int = member.facts.count if member.facts.is_map else meta.numel
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Group:
     """A kernel in the making.
 
@@ -93,7 +88,7 @@ class Group:
         members: in the order of the window; the anchor among them.
         anchor: the kernel that is no expression, if there is one.
         values: by slot, the last value that was computed for it.
-        reads: slots that are read, with the number of readers.
+        reads: slots that are read.
         writes: slots that are written.
         crossed: slots that are read otherwise than element by element from their beginning.
         frees: slots that end while the group is open.
@@ -104,7 +99,7 @@ class Group:
     members: list[Member] = field(default_factory=list)
     anchor: Member | None = None
     values: dict[int, Value] = field(default_factory=dict)
-    reads: Counter = field(default_factory=Counter)
+    reads: set[int] = field(default_factory=set)
     writes: set[int] = field(default_factory=set)
     crossed: set[int] = field(default_factory=set)
     frees: list[FusionCommand] = field(default_factory=list)
@@ -127,13 +122,23 @@ class Planner:
         self.placed: list[FusionCommand | Group] = []
         # Offsets that were taken to be zero: their words in the window.
         self.zeros: list[int] = []
-        allocated = {r.slots[0] for r in commands if r.code == ALLOC}
-        self._short = {r.slots[0] for r in commands if r.code == FREE} & allocated
-        self._reads_left: Counter = Counter()
-        for r in commands:
-            self._reads_left.update(needed(r))
+        allocated: set[int] = set()
+        freed: set[int] = set()
+        # How many commands that are still to come need a slot's values.
+        self._reads_left: defaultdict[int, int] = defaultdict(int)
         # How many launches other than expressions, copies and uploads write a slot.
-        self._writers = Counter(s for r in commands if r.node is None or r.node.map is None for s in r.writes)
+        self._writers: Counter[int] = Counter()
+        for r in commands:
+            if r.code == ALLOC:
+                allocated.add(r.slots[0])
+            elif r.code == FREE:
+                freed.add(r.slots[0])
+            else:
+                for slot in r.needs:
+                    self._reads_left[slot] += 1
+                if r.facts is None or not r.facts.is_map:
+                    self._writers.update(r.writes)
+        self._short = allocated & freed
         self._waiting: dict[int, int] = {}
         self._most = most_buffers()
 
@@ -163,14 +168,18 @@ class Planner:
     def _take(self, command: FusionCommand, k: int) -> None:
         for group in [g for g in self._open if k - g.last > _PATIENCE]:
             self._close(group)
-        group = self._join(command) if command.node is not None else None
-        touched = command.reads | command.writes
-        for other in list(self._open):
-            if other is not group and (other.writes & touched or command.writes & other.reads.keys()):
-                self._close(other)
-        self._reads_left.subtract(needed(command))
-        if group is None and command.node is not None:
-            group = self._lead(command)
+        facts, slots, writes = command.facts, command.slots, command.writes
+        group = self._join(command, facts) if facts is not None else None
+        for other in [
+            g
+            for g in self._open
+            if g is not group and not (g.writes.isdisjoint(slots) and g.reads.isdisjoint(writes))
+        ]:
+            self._close(other)
+        for slot in command.needs:
+            self._reads_left[slot] -= 1
+        if group is None and facts is not None:
+            group = self._lead(command, facts)
         if group is None:
             self.placed.append(command)
         else:
@@ -178,50 +187,36 @@ class Planner:
 
     # What a launch is
 
-    def _is_plain(self, command: FusionCommand) -> bool:
+    def _is_plain(self, command: FusionCommand, facts: LaunchFacts) -> bool:
         """Whether it is an expression over all elements of a contiguous tensor from its beginning."""
-        assert command.node is not None
-        m = command.node.map
-        if m is None or m.is_atomic or m.out_index not in ("", "flat"):
-            return False
-        return self._starts(command, "out")
+        return facts.is_plain and self._starts(command, facts.offsets[facts.out])
 
-    def _starts(self, command: FusionCommand, binding: str) -> bool:
+    def _starts(self, command: FusionCommand, offset: int) -> bool:
         """Whether a tensor begins where its buffer does."""
-        node = command.node
-        assert node is not None
-        word = node.offset_word(binding)
-        if word is None:
-            return node.values.get(f"{binding}_offset", 0) == 0
-        return self._words[command.patch_at(word)] == 0
+        return offset == FIXED_AT_ZERO or (offset >= 0 and self._words[command.words[offset]] == 0)
 
-    def _note_start(self, command: FusionCommand, binding: str) -> None:
+    def _note_start(self, command: FusionCommand, offset: int) -> None:
         """Make it a condition of the plan that a tensor begins where its buffer does."""
-        assert command.node is not None
-        word = command.node.offset_word(binding)
-        if word is not None:
-            self.zeros.append(command.patch_at(word))
+        if offset >= 0:
+            self.zeros.append(command.words[offset])
 
     def _values(self, member: Member) -> list[Value]:
         """What an anchor hands on: nothing that others write as well."""
-        node = member.node
-        able = handed_on(node)
+        slots = member.command.slots
         return [
-            value
-            for k, site in enumerate(sites(node))
-            for name in site.values
-            if name in able and self._writers[(value := Value(member, name, k)).slot] == 1
+            Value(member, number, site)
+            for site, number in member.facts.handed_on
+            if self._writers[slots[number]] == 1
         ]
 
     # Starting a group
 
-    def _lead(self, command: FusionCommand) -> Group | None:
-        member = Member(command)
-        group = Group()
-        if self._is_plain(command):
-            values = [Value(member, "out")]
-        elif values := self._values(member):
-            group.anchor = member
+    def _lead(self, command: FusionCommand, facts: LaunchFacts) -> Group | None:
+        if self._is_plain(command, facts):
+            member, group = Member(command), Group()
+            values = [Value(member, facts.out)]
+        elif facts.handed_on and (values := self._values(member := Member(command))):
+            group = Group(anchor=member)
         else:
             return None
         self._open.append(group)
@@ -229,44 +224,41 @@ class Planner:
         return group
 
     def _add(self, group: Group, member: Member, values: list[Value]) -> None:
-        command, m = member.command, member.node.map
+        command, facts = member.command, member.facts
+        slots, numbers = command.slots, facts.numbers
         group.members.append(member)
-        group.values |= {value.slot: value for value in values}
-        wired = {member.slot(name) for name in member.wires if not self._is_aliased(member, name)}
-        flat = {o.local for o in m.operands if o.index == "flat"} if m is not None else set()
-        for slot, b in zip(command.slots, member.node.source.bindings, strict=True):
-            if slot in (STATUS_SLOT, EMPTY_SLOT):
+        for value in values:
+            group.values[value.slot] = value
+        # An operand that is the written tensor has no binding of its own.
+        wired = [slots[numbers[name]] for name in member.wires if name in numbers]
+        for k, slot in enumerate(slots):
+            if slot in _SHARED:
                 continue
-            if b.written:
+            if facts.is_written[k]:
                 group.writes.add(slot)
             elif slot not in wired:
-                group.reads[slot] += 1
-                if b.name in flat and self._starts(command, b.name):
-                    self._note_start(command, b.name)
+                group.reads.add(slot)
+                offset = facts.offsets[k]
+                if facts.flat[k] and self._starts(command, offset):
+                    self._note_start(command, offset)
                 else:
                     group.crossed.add(slot)
-        if m is not None and m.out_index:
-            self._note_start(command, "out")
-
-    @staticmethod
-    def _is_aliased(member: Member, local: str) -> bool:
-        m = member.node.map
-        return m is not None and any(o.local == local and o.aliased for o in m.operands)
+        if facts.is_view:
+            self._note_start(command, facts.offsets[facts.out])
 
     # Joining one
 
-    def _join(self, command: FusionCommand) -> Group | None:
+    def _join(self, command: FusionCommand, facts: LaunchFacts) -> Group | None:
         """The group that a launch joins, maybe bringing several together; None where it stands alone."""
-        assert command.node is not None
-        touched = command.reads | command.writes
-        makers = [g for g in self._open if g.writes & touched]
+        slots = command.slots
+        makers = [g for g in self._open if not g.writes.isdisjoint(slots)]
         if not makers:
             return None
-        if command.node.map is None:
-            return self._anchor(command, makers)
-        if not self._is_plain(command):
+        if not facts.is_map:
+            return self._anchor(command, facts, makers)
+        if not self._is_plain(command, facts):
             return None
-        fits = [g for g in makers if self._takes(g, command)]
+        fits = [g for g in makers if self._takes(g, command, facts)]
         if not fits:
             return None
         target = next((g for g in reversed(fits) if g.anchor is not None), fits[-1])
@@ -275,64 +267,59 @@ class Planner:
             merged = [target]
             if not self._has_room(merged, command):
                 return None
-        wires = self._wires(target, command)
-        site = next((v.site for v in wires.values()), None)
+        site = next((v.site for v in self._wires(target, command, facts).values()), None)
         for other in merged:
             if other is not target:
                 self._merge(target, other, site)
-        member = Member(command, self._wires(target, command), site=site)
-        self._add(target, member, [Value(member, "out", site)])
+        member = Member(command, self._wires(target, command, facts), site)
+        self._add(target, member, [Value(member, facts.out, site)])
         return target
 
-    def _takes(self, group: Group, command: FusionCommand) -> bool:
+    def _takes(self, group: Group, command: FusionCommand, facts: LaunchFacts) -> bool:
         """Whether a group can go on with an expression."""
-        node = command.node
-        assert node is not None
-        assert node.map is not None
         if len(group.members) >= _MOST_MEMBERS:
             return False
-        m, made = node.map, Value(Member(command), "out")
-        operands = {o.local: o for o in m.operands}
-        taken = []
-        for slot, b in zip(command.slots, node.source.bindings, strict=True):
+        m, out = command.node and command.node.map, facts.out
+        assert m is not None
+        found: set[int | None] = set()
+        for k, slot in enumerate(command.slots):
             if slot not in group.writes:
                 continue
             value = group.values.get(slot)
-            if value is None or value.count != made.count:
+            if value is None or value.count != facts.count:
                 return False
-            if b.written:
-                if not m.out_index or value.meta.dtype is not m.out:
+            if k == out:
+                if not facts.is_view or value.meta.dtype is not m.out:
                     return False
             elif (
-                operands[b.name].index != "flat"
-                or not self._starts(command, b.name)
-                or value.meta.dtype is not operands[b.name].dtype
+                not facts.flat[k]
+                or not self._starts(command, facts.offsets[k])
+                or value.meta.dtype is not facts.dtypes[k]
             ):
                 return False
-            taken.append(value)
-        if len({v.site for v in taken}) > 1:
+            found.add(value.site)
+        if len(found) > 1:
             return False
+        made = command.slots[out]
         # In place: what was there must have been read element by element, and not by an anchor.
-        others = group.crossed if group.anchor is None else group.crossed | group.reads.keys()
-        if m.out_index and made.slot in others:
+        if facts.is_view and (made in group.crossed or (group.anchor is not None and made in group.reads)):
             return False
         # Packed types are stored by whole words, which only kernels of expressions do.
-        return m.lanes == 1 or group.anchor is None or self._dies(made.slot, readers=1)
+        return m.lanes == 1 or group.anchor is None or self._dies(made, readers=1)
 
-    def _wires(self, group: Group, command: FusionCommand) -> dict[str, Value]:
+    def _wires(self, group: Group, command: FusionCommand, facts: LaunchFacts) -> dict[str, Value]:
         """Operands whose values the group has computed."""
-        node = command.node
-        assert node is not None
-        assert node.map is not None
         wires = {}
-        for slot, b in zip(command.slots, node.source.bindings, strict=True):
-            if slot not in group.values:
+        for k, slot in enumerate(command.slots):
+            value = group.values.get(slot)
+            if value is None:
                 continue
-            if b.written:
-                wires |= {o.local: group.values[slot] for o in node.map.operands if o.aliased}
+            if k == facts.out:
+                for name in facts.aliased:
+                    wires[name] = value
             else:
-                wires[b.name] = group.values[slot]
-            self._note_start(command, b.name)
+                wires[facts.names[k]] = value
+            self._note_start(command, facts.offsets[k])
         return wires
 
     def _merge(self, target: Group, other: Group, site: int | None) -> None:
@@ -344,7 +331,7 @@ class Planner:
             value.site = site
         target.members += other.members
         target.values |= other.values
-        target.reads += other.reads
+        target.reads |= other.reads
         target.writes |= other.writes
         target.crossed |= other.crossed
         for command in other.frees:
@@ -357,45 +344,43 @@ class Planner:
         """Whether a kernel of these groups and a launch stays within the buffers that a device binds."""
         if sum(len(g.members) for g in groups) >= _MOST_MEMBERS:
             return False
+        extra = sum(sum(s in _SHARED for s in g.anchor.command.slots) for g in groups if g.anchor is not None)
+        # So many there are at most; mostly that is few.
+        if sum(len(g.reads) + len(g.writes) for g in groups) + len(command.slots) + extra <= self._most:
+            return True
         reads: set[int] = set()
         written: set[int] = set()
-        extra = 0
         for g in groups:
-            reads |= {s for s in g.reads if s not in g.writes}
+            reads |= g.reads - g.writes
             written |= g.writes
-            if g.anchor is not None:
-                extra += sum(s in (STATUS_SLOT, EMPTY_SLOT) for s in g.anchor.command.slots)
-        own = needed(command)
-        reads |= own - written
-        kept = {s for s in written if not self._dies(s, s in own)} | command.writes
+        own = command.needs
+        reads.update([s for s in own if s not in written])
+        kept = {s for s in written if not self._dies(s, s in own)}.union(command.writes)
         return len(reads - kept) + len(kept) + extra <= self._most
 
     def _dies(self, slot: int, readers: int = 0) -> bool:
         """Whether nobody needs a slot's values after what has been read so far, and so many more readers."""
         return slot in self._short and self._reads_left[slot] - readers <= 0
 
-    def _anchor(self, command: FusionCommand, makers: list[Group]) -> Group | None:
+    def _anchor(self, command: FusionCommand, facts: LaunchFacts, makers: list[Group]) -> Group | None:
         """Let a kernel's loads compute what a group of expressions would have stored for it alone."""
-        node = command.node
-        assert node is not None
-        load = load_of(node)
-        if load is None or len(makers) != 1:
+        if facts.load < 0 or len(makers) != 1:
             return None
-        group, slot = makers[0], command.slots[node.binding(load)]
+        group, slot = makers[0], command.slots[facts.load]
         if (
             group.anchor is not None
             or slot not in group.values
             or command.slots.count(slot) != 1
             or any(s in group.writes for s in command.slots if s != slot)
             or not all(self._dies(w, w == slot) for w in group.writes)
-            or any(m.node.map.out_index for m in group.members if m.node.map is not None)
-            or command.writes & group.reads.keys()
+            or any(m.facts.is_view for m in group.members)
+            or not group.reads.isdisjoint(command.writes)
             or not self._has_room([group], command)
         ):
             return None
         for m in group.members:
             m.is_before = True
-        member = Member(command, {load: group.values[slot]})
+        member = Member(command, {facts.names[facts.load]: group.values[slot]})
         group.values = {}
         group.anchor = member
         self._add(group, member, self._values(member))
@@ -412,15 +397,3 @@ class Planner:
             self._waiting[slot] -= 1
             if not self._waiting[slot]:
                 self.placed.append(command)
-
-
-def needed(r: FusionCommand) -> frozenset[int]:
-    """Slots whose old values a command needs."""
-    if r.node is None:
-        return r.reads
-    m = r.node.map
-    if m is not None:
-        fresh = set() if m.is_atomic or any(o.aliased for o in m.operands) else {"out"}
-    else:
-        fresh = handed_on(r.node)
-    return frozenset(s for s, b in zip(r.slots, r.node.source.bindings, strict=True) if b.name not in fresh)

@@ -61,25 +61,40 @@ class Joiner:
         self._runs = [k for k, r in enumerate(commands) if r.node is not None]
         # By slot: numbers of the commands that use it.
         self._touching: dict[int, list[int]] = defaultdict(list)
-        for k, r in enumerate(commands):
-            if r.code not in (ALLOC, FREE):
-                for slot in r.reads | r.writes:
-                    self._touching[slot].append(k)
-        allocated = {r.slots[0] for r in commands if r.code == ALLOC}
-        self._ends = {r.slots[0]: k for k, r in enumerate(commands) if r.code == FREE}
-        self._short = self._ends.keys() & allocated
+        # By slot: number of the command that ends it. And slots that the window makes and ends.
+        self._ends: dict[int, int] = {}
+        self._short: set[int] = set()
         # Words that were taken to be zero.
         self.zeros: list[int] = []
         # Whether what was found gives the bits of its parts; a product that sums in another order does not.
         self.is_exact = True
 
+    def _look(self) -> None:
+        """Find who uses and who ends each slot."""
+        for k, r in enumerate(self._commands):
+            if r.code == FREE:
+                self._ends[r.slots[0]] = k
+            elif r.code != ALLOC:
+                for slot in set(r.slots):
+                    self._touching[slot].append(k)
+        self._short = {r.slots[0] for r in self._commands if r.code == ALLOC} & self._ends.keys()
+
     def run(self) -> list[FusionCommand]:
         """The commands, with those of a pattern replaced by the one that stands for them."""
+        attend, write = load("attention/decode_step").header.joins[4], load("attention/place").header.joins[2]
+        # The step before what it contains.
+        found_from = (
+            (self._vectors, [k for k in self._runs if self._is_product(k)]),
+            (self._step, [k for k in self._runs if self._name(k) == attend]),
+            (self._place, [k for k in self._runs if self._name(k) == write]),
+        )
+        if not any(begin for _, begin in found_from):
+            return self._commands
+        self._look()
         placed: dict[int, FusionCommand] = {}
         gone: set[int] = set()
-        # The step before what it contains.
-        for find in (self._vectors, self._step, self._place):
-            for k in self._runs:
+        for find, begin in found_from:
+            for k in begin:
                 found = None if k in gone else find(k, gone)
                 if found is not None:
                     joint, numbers = found
@@ -113,8 +128,6 @@ class Joiner:
 
     def _vectors(self, first: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """Products of the same rows that share a launch, with the norm before them; and their numbers."""
-        if not self._is_product(first):
-            return None
         x = self._slot(first, "x")
         chosen = [first]
         for k in self._touching[x]:
@@ -150,8 +163,6 @@ class Joiner:
     def _step(self, attend: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """The launches of one new position of attention; and their numbers."""
         joins = load("attention/decode_step").header.joins
-        if self._name(attend) != joins[4]:
-            return None
         keys, values = self._slot(attend, "key"), self._slot(attend, "value")
         turn_query = self._maker(self._slot(attend, "query"), attend)
         write_key, write_value = self._last_writer(keys, attend), self._last_writer(values, attend)
@@ -187,8 +198,6 @@ class Joiner:
     def _place(self, write_key: int, gone: set[int]) -> tuple[Joint, list[int]] | None:
         """The launches that bring new positions to attention; and their numbers."""
         turn, _, write, _ = load("attention/place").header.joins
-        if self._name(write_key) != write:
-            return None
         turn_key = self._maker(self._slot(write_key, "rows"), write_key)
         if turn_key is None or turn_key in gone or self._name(turn_key) != turn:
             return None
@@ -237,7 +246,7 @@ class Joiner:
             and n not in own
             and (slot in self._commands[k].writes or slot in self._commands[n].writes)
             for k in numbers
-            for slot in self._commands[k].reads | self._commands[k].writes
+            for slot in self._commands[k].slots
             for n in self._touching[slot]
         )
 
@@ -261,17 +270,18 @@ class Joiner:
         norms = self._node(chosen[0]).source.header.norms
         if self._name(maker) not in norms or x not in self._short or x not in self._commands[maker].writes:
             return None
-        inputs = self._commands[maker].reads - {x}
+        inputs = [slot for slot in self._commands[maker].slots if slot != x]
         return maker if self._unwritten(inputs, maker, chosen[0]) else None
 
     def _movable(self, k: int, to: int) -> bool:
         """Whether a run may take place earlier: its inputs are there, and nobody uses its outputs between."""
         command = self._commands[k]
         outputs = command.writes
+        inputs = [slot for slot in command.slots if slot not in outputs]
         unused = not any(to < n < k for slot in outputs for n in self._touching[slot])
-        return unused and self._unwritten(command.reads - outputs, to, k)
+        return unused and self._unwritten(inputs, to, k)
 
-    def _unwritten(self, slots: frozenset[int], after: int, before: int) -> bool:
+    def _unwritten(self, slots: Sequence[int], after: int, before: int) -> bool:
         """Whether slots keep their values from one command to another."""
         return not any(
             after < n < before and (n == self._ends.get(slot) or slot in self._commands[n].writes)

@@ -17,6 +17,7 @@ from ..kernel.element_types import WGSL_TYPE, convert, narrowed, pack, physical
 from ..kernel.parts import loops
 from ..kernel.source import KernelSource
 from ..launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, register
+from .facts import FIXED_AT_ZERO
 from .groups import Group, Member, Value
 from .sites import Site, sites
 
@@ -73,7 +74,7 @@ class _Writer:
         self.values: dict[str, Any] = {}  # of all fields
         self.ins: dict[tuple[int, str], str] = {}
         self.outs: dict[int, str] = {}
-        self.names: dict[tuple[Member, str], str] = {}  # how the kernel calls a value
+        self.names: dict[tuple[Member, int], str] = {}  # how the kernel calls a value
         self.zeros: list[Word] = []
         self.opaque: set[str] = set()
 
@@ -83,7 +84,7 @@ class _Writer:
         """Lines that compute the values of expressions for element ``i``, one after the other."""
         for m in members:
             if any(o.aliased and o.local not in m.wires for o in expression_of(m).operands):
-                self.out(Value(m, "out"))  # read before it is written, through one binding
+                self.out(Value(m, m.facts.out))  # read before it is written, through one binding
         lines = []
         for m in members:
             expression = expression_of(m)
@@ -103,7 +104,7 @@ class _Writer:
                     again[o.local] = self._opaque(next(veils))
                 slots.add(slot)
                 if o.aliased:
-                    buffers[o.local] = self.out(Value(m, "out"))
+                    buffers[o.local] = self.out(Value(m, m.facts.out))
                 else:
                     buffers[o.local] = self._read(m, o.local)
                     if self._is_zero(m, o.local):
@@ -111,14 +112,14 @@ class _Writer:
             call = member(self.text, expression, suffix, buffers, wired, frozenset(zero), again)
             name = f"value{suffix}"
             lines.append(f"let {name} = {call};")
-            self.names[m, "out"] = name
+            self.names[m, m.facts.out] = name
             self._note_fields(m, suffix)
         return lines
 
     def _handed_on(self, value: Value, wanted: str, veil: int = 0) -> str:
         """A value as another one's operand, rounded as if it had been stored between."""
         d = value.meta.dtype
-        expression = self.names[value.member, value.binding]
+        expression = self.names[value.member, value.number]
         if physical(d)[1] > 1 and d is not bool_:
             expression = narrowed(d, expression)
         elif physical(d)[2] == "f32":
@@ -153,7 +154,7 @@ class _Writer:
         slot = m.slot(local)
         if slot in self.outs:
             return self.outs[slot]
-        number = m.node.binding(local)
+        number = m.facts.numbers[local]
         key = (slot, m.node.source.bindings[number].element)
         if key not in self.ins:
             where = self._word(m, number)
@@ -164,7 +165,7 @@ class _Writer:
         """The binding that a value's slot is written through."""
         slot = value.slot
         if slot not in self.outs:
-            where = self._word(value.member, value.member.node.binding(value.binding))
+            where = self._word(value.member, value.number)
             element = physical(value.meta.dtype)[0]
             self.outs[slot] = self._bind(f"out{len(self.outs)}", "read_write", element, where, value.meta)
         return self.outs[slot]
@@ -185,12 +186,12 @@ class _Writer:
         return name
 
     def _is_zero(self, m: Member, local: str) -> bool:
-        word = m.node.offset_word(local)
-        if word is None:
-            return m.node.values.get(f"{local}_offset", 0) == 0
-        if self.words[m.command.patch_at(word)]:
+        offset = m.facts.offsets[m.facts.numbers[local]]
+        if offset < 0:
+            return offset == FIXED_AT_ZERO
+        if self.words[m.command.words[offset]]:
             return False
-        self.zeros.append(self._patch(m, word))
+        self.zeros.append(self._word(m, offset))
         return True
 
     def _note_fields(self, m: Member, suffix: str) -> None:
@@ -211,7 +212,7 @@ class _Writer:
     def expressions(self) -> tuple[KernelSource, int]:
         """A kernel of expressions only, and its workgroups."""
         members = self.group.members
-        values = [Value(m, "out") for m in members]
+        values = [Value(m, m.facts.out) for m in members]
         lines = self.statements(members)
         stored = self._stored(values)
         if not stored:
@@ -221,7 +222,7 @@ class _Writer:
         self.text.scalar("count", "u32")
         self.values["count"] = -(-count // lanes)
         fields = [f"e{k}: {WGSL_TYPE[physical(v.meta.dtype)[2]]}" for k, v in enumerate(stored)]
-        names = ", ".join(self.names[v.member, v.binding] for v in stored)
+        names = ", ".join(self.names[v.member, v.number] for v in stored)
         functions = self.text.functions
         functions.append(f"struct Element {{ {', '.join(fields)} }}")
         functions.append(f"fn element(i: u32) -> Element {{ {' '.join(lines)} return Element({names}); }}")
@@ -234,7 +235,7 @@ class _Writer:
         return KernelSource("fused expressions", text, typed=True), groups
 
     def _stores(self, stored: list[Value]) -> list[str]:
-        return [f"{self.out(v)}[i] = {self.names[v.member, v.binding]};" for v in stored]
+        return [f"{self.out(v)}[i] = {self.names[v.member, v.number]};" for v in stored]
 
     def _store_words(self, stored: list[Value], lanes: int, count: int) -> None:
         """Where packed types are stored an invocation makes the elements of a whole word."""
@@ -308,10 +309,12 @@ class _Writer:
         """A store of the anchor that goes on with the expressions that follow."""
         members = [m for m in after if m.site == number]
         self._refuse_loops(members)
-        own = [Value(anchor, name) for name in site.values]
-        self.names |= {(anchor, name): value for name, value in site.values.items()}
+        own = {anchor.facts.numbers[name]: value for name, value in site.values.items()}
+        self.names |= {(anchor, number): value for number, value in own.items()}
         lines = self.statements(members)
-        stored = self._stored([*own, *[Value(m, "out") for m in members]])
+        stored = self._stored(
+            [*[Value(anchor, number) for number in own], *[Value(m, m.facts.out) for m in members]]
+        )
         if any(physical(v.meta.dtype)[1] > 1 for v in stored):
             raise KernelError("a packed type is stored element by element")
         head = site.line[: site.line.index("{") + 1]
@@ -349,10 +352,11 @@ def _form(group: Group, words: list[int]) -> tuple:
     slot = defaultdict(count().__next__)
     form: list[Any] = []
     for m in group.members:
-        patches = m.command.words[len(m.command.slots) :]
-        form.append((m.node.head, m.is_before, m.site, *[slot[s] for s in m.command.slots]))
-        form.append(tuple([not words[at] for at in patches]))
-    return *form, tuple(sorted(slot[s] for s in group.live))
+        command = m.command
+        form += (m.node.head, m.is_before, m.site)
+        form += [slot[s] for s in command.slots]
+        form += [not words[command.words[at]] for at in m.facts.brought]
+    return *form, tuple(sorted([slot[s] for s in group.live]))
 
 
 def _write(group: Group, words: list[int]) -> _Recipe:

@@ -51,11 +51,6 @@ def sites_of(source: KernelSource) -> tuple[Site, ...]:
     return tuple(found)
 
 
-def load_of(node: RegisteredLaunch) -> str | None:
-    """The input through which a kernel takes another one's values instead of a tensor."""
-    return node.source.header.input
-
-
 def sites(node: RegisteredLaunch) -> tuple[Site, ...]:
     """Where a kernel can hand its values on; none where it cannot."""
     return () if node.map is not None else sites_of(node.source)
