@@ -47,6 +47,10 @@ def commands(words):
     return list(walk(words, nodes))
 
 
+def pattern_of(words):
+    return Pattern(np.array(words, np.uint32), structure(words)[1])
+
+
 def fits(pattern, words):
     """Whether the pattern fits; what it says of the slots that end is compared with the commands."""
     if pattern.size != len(words):
@@ -80,7 +84,7 @@ def test_a_pattern_fits_what_has_the_same_structure(launches):
     chance = random.Random(1)
     for _ in range(200):
         words = window_of(chance, launches)
-        pattern = Pattern(words, commands(words))
+        pattern = pattern_of(words)
         other = renamed(words, dict(zip(range(5, 10), chance.sample(range(5, 200), 5), strict=True)))
         assert fits(pattern, other)
         assert structure(other)[0] == structure(words)[0]
@@ -103,8 +107,8 @@ def test_a_pattern_tells_windows_apart_as_their_digests_do(launches):
             continue
         digest = digest and digest[0]
         # A patched word changes no structure.
-        outcomes.add(fits(Pattern(words, commands(words)), other))
-        pattern = Pattern(words, commands(words))
+        outcomes.add(fits(pattern_of(words), other))
+        pattern = pattern_of(words)
         for _ in range(2):  # also when the window before it had other slots
             assert fits(pattern, other) == (digest == structure(words)[0]), (words, other)
             assert fits(pattern, renamed(words, dict(zip(range(5, 10), range(60, 65), strict=True))))
@@ -121,9 +125,9 @@ def test_what_was_used_longest_ago_goes_first(launches):
 
     plan = object()
     for words in windows[:2]:
-        table.add_plan(table.add(structure(words)[0], Pattern(words, commands(words)), 0), plan)
+        table.add_plan(table.add(structure(words)[0], pattern_of(words), 0), plan)
     assert find(windows[0]).plans == [plan]  # used last
-    table.add_plan(table.add(structure(windows[2])[0], Pattern(windows[2], commands(windows[2])), 0), plan)
+    table.add_plan(table.add(structure(windows[2])[0], pattern_of(windows[2]), 0), plan)
     assert find(windows[2]) is not None
     assert find(windows[0]) is not None
     table.add_plan(find(windows[2]), plan)
@@ -141,7 +145,7 @@ def test_what_goes_before_it_has_paid_waits_twice_as_long_each_time(launches):
     def come_and_go(uses):
         """The first structure is planned, makes windows, and goes for the second, which never waits."""
         for key, words, n in ((first, windows[0], uses), (second, windows[1], 1000)):
-            known = table.add(key, Pattern(words, commands(words)), 0)
+            known = table.add(key, pattern_of(words), 0)
             known.uses = n
             table.add_plan(known, object())
 
@@ -165,7 +169,7 @@ def test_what_has_waited_longest_is_forgotten_when_too_many_wait(launches, monke
     windows = [[head, *range(5, 5 + slots), *[0] * patches] * n for n in (1, 2, 3, 4)]
     table = PlanCache(1)
     for words in windows:
-        table.add_plan(table.add(structure(words)[0], Pattern(words, commands(words)), 0), object())
+        table.add_plan(table.add(structure(words)[0], pattern_of(words), 0), object())
     assert [table.is_due(structure(words)[0]) for words in windows] == [True, False, False, True]
 
 

@@ -26,9 +26,9 @@ def planned(monkeypatch):
     """How many words each window has that is planned from here on."""
     lengths, make_plan = [], window.make_plan
 
-    def counted(words):
+    def counted(words, period):
         lengths.append(len(words))
-        return make_plan(words)
+        return make_plan(words, period)
 
     monkeypatch.setattr(window, "make_plan", counted)
     return lengths
@@ -296,7 +296,7 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
 
     plain = run().numpy()
 
-    def interrupted(_):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
     for k in range(3):

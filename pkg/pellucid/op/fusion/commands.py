@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
+from typing import NamedTuple
 
 from ...device.commands import (
     ALLOC,
@@ -168,12 +169,31 @@ def period(kinds: list[int]) -> int:
     at = text.find(start, 1)
     while 0 < at <= len(text) // 2:
         if at % 8 == 0 and text.startswith(text[at:]):
-            return sum(map(_length, kinds[: at // 8]))
+            return sum([shape_of(kind).length for kind in kinds[: at // 8]])
         at = text.find(start, at + 1)
     return 0
 
 
-def _length(kind: int) -> int:
-    """Words of a command of a kind."""
+class CommandShape(NamedTuple):
+    """Where the words of a command lie, but for its data.
+
+    Args:
+        length: of all its words.
+        code: what it does.
+        slots: how many slots have words of their own.
+        numbers: how many numbers stand behind these.
+    """
+
+    length: int
+    code: int
+    slots: int
+    numbers: int
+
+
+def shape_of(kind: int) -> CommandShape:
+    """That of the commands of a kind."""
     node = nodes.get(kind)
-    return length_of(kind & CODE_MASK, kind >> CODE_BITS) if node is None else node.length
+    if node is not None:
+        return CommandShape(node.length, RUN, node.slot_count, 0)
+    code = kind & CODE_MASK
+    return CommandShape(length_of(code, kind >> CODE_BITS), code, *OPERANDS[code])

@@ -20,11 +20,11 @@ from .commands import FusionCommand
 from .facts import FIXED_AT_ZERO, LaunchFacts
 
 # A group that nobody has joined for so many commands is closed, so that memory goes back where it was given.
-_PATIENCE = 24
+PATIENCE = 24
 # Expressions in one kernel: longer texts compile slowly and gain nothing.
-_MOST_MEMBERS = 32
+MOST_MEMBERS = 32
 # Slots that all kernels share, which say nothing of who needs whom.
-_SHARED = (STATUS_SLOT, EMPTY_SLOT)
+SHARED = (STATUS_SLOT, EMPTY_SLOT)
 
 
 class Member:
@@ -166,7 +166,7 @@ class Planner:
             group.frees.append(command)
 
     def _take(self, command: FusionCommand, k: int) -> None:
-        for group in [g for g in self._open if k - g.last > _PATIENCE]:
+        for group in [g for g in self._open if k - g.last > PATIENCE]:
             self._close(group)
         facts, slots, writes = command.facts, command.slots, command.writes
         group = self._join(command, facts) if facts is not None else None
@@ -232,7 +232,7 @@ class Planner:
         # An operand that is the written tensor has no binding of its own.
         wired = [slots[numbers[name]] for name in member.wires if name in numbers]
         for k, slot in enumerate(slots):
-            if slot in _SHARED:
+            if slot in SHARED:
                 continue
             if facts.is_written[k]:
                 group.writes.add(slot)
@@ -277,7 +277,7 @@ class Planner:
 
     def _takes(self, group: Group, command: FusionCommand, facts: LaunchFacts) -> bool:
         """Whether a group can go on with an expression."""
-        if len(group.members) >= _MOST_MEMBERS:
+        if len(group.members) >= MOST_MEMBERS:
             return False
         m, out = command.node and command.node.map, facts.out
         assert m is not None
@@ -342,9 +342,9 @@ class Planner:
 
     def _has_room(self, groups: list[Group], command: FusionCommand) -> bool:
         """Whether a kernel of these groups and a launch stays within the buffers that a device binds."""
-        if sum(len(g.members) for g in groups) >= _MOST_MEMBERS:
+        if sum(len(g.members) for g in groups) >= MOST_MEMBERS:
             return False
-        extra = sum(sum(s in _SHARED for s in g.anchor.command.slots) for g in groups if g.anchor is not None)
+        extra = sum(sum(s in SHARED for s in g.anchor.command.slots) for g in groups if g.anchor is not None)
         # So many there are at most; mostly that is few.
         if sum(len(g.reads) + len(g.writes) for g in groups) + len(command.slots) + extra <= self._most:
             return True

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...device.commands import ALLOC, CODE_BITS, FREE, RUN, Command
+from ...device.commands import ALLOC, CODE_BITS, FREE, RUN
+from .commands import shape_of
 
 if TYPE_CHECKING:
     from .window import FusionPlan
@@ -49,58 +50,45 @@ class Pattern:
     words are equal and its slots follow from those that stand where a number first appears, which all differ.
 
     Args:
-        words: a window of the structure.
-        commands: the same, read.
+        window: a window of the structure.
+        kinds: of its commands (`structure`).
     """
 
-    def __init__(self, words: Sequence[int], commands: Sequence[Command]):
-        fixed: list[int] = []
-        slots: list[tuple[int, int, int]] = []  # where, how far the slot is shifted, what is added to it
-        for command in commands:
-            if command.code == RUN:
-                fixed.append(command.at)
-            else:
-                slots.append((command.at, CODE_BITS, command.code))
-            slots += [(at, 0, 0) for at in command.slot_words]
-            fixed += command.numbers
-        numbers: dict[int, int] = {}
-        first: list[tuple[int, int]] = []
-        places, number, shift, base = (
-            list(fixed),
-            [0] * len(fixed),
-            [0] * len(fixed),
-            [words[k] for k in fixed],
-        )
-        for at, by, code in slots:
-            slot = words[at] >> by
-            if slot not in numbers:
-                numbers[slot] = len(numbers) + 1
-                first.append((len(places), by))
-            places.append(at)
-            number.append(numbers[slot])
-            shift.append(by)
-            base.append(code)
-        self.size = len(words)
-        self._places, self._number = np.array(places, np.intp), np.array(number, np.intp)
-        self._shift, self._base = np.array(shift, np.uint32), np.array(base, np.uint32)
-        self._first = np.array([k for k, _ in first], np.intp)
-        self._first_shift = np.array([by for _, by in first], np.uint32)
+    def __init__(self, window: np.ndarray, kinds: Sequence[int]):
+        shapes = {kind: shape_of(kind) for kind in set(kinds)}
+        length, code, slots, numbers = np.array([shapes[kind] for kind in kinds], np.intp).T
+        at = np.cumsum(length) - length
+        is_run = code == RUN
+        begins, each = at[~is_run], _ragged(at + 1, slots)
+        fixed = np.concatenate((at[is_run], _ragged(at + 1 + slots, numbers)))
+        self.size = len(window)
+        # Fixed words, then slots that stand before a code, then those with a word of their own.
+        self._places = np.concatenate((fixed, begins, each))
+        counts = len(fixed), len(begins), len(each)
+        self._shift = np.repeat(np.array([0, CODE_BITS, 0], np.uint32), counts)
+        self._base = np.concatenate((window[fixed], code[~is_run], np.zeros(len(each)))).astype(np.uint32)
+        given = window[self._places[len(fixed) :]] >> self._shift[len(fixed) :]
+        found, first, number = np.unique(given, return_index=True, return_inverse=True)
+        self._number = np.concatenate((np.zeros(len(fixed), np.intp), number.ravel() + 1))
+        self._first = first + len(fixed)
+        self._first_shift = self._shift[self._first]
         # The slot of each number, of which the first stands for words that say none.
-        self._slots = np.zeros(len(first) + 1, np.uint32)
+        self._slots = np.zeros(len(found) + 1, np.uint32)
         # Where slots end: those that the window makes, whose bytes are fixed words, and others.
-        made = {command.slots[0]: command.nbytes for command in commands if command.code == ALLOC}
-        ends = [(command.slots[0], command.at) for command in commands if command.code == FREE]
-        self._inside = np.array([at for slot, at in ends if slot in made], np.intp)
-        self._outside = np.array([at for slot, at in ends if slot not in made], np.intp)
-        self._inside_bytes = sum([made[slot] for slot, _ in ends if slot in made])
+        makes, ends = at[code == ALLOC], at[code == FREE]
+        made = dict(zip((window[makes] >> CODE_BITS).tolist(), window[makes + 1].tolist(), strict=True))
+        ended = (window[ends] >> CODE_BITS).tolist()
+        is_inside = np.array([slot in made for slot in ended], bool)
+        self._inside, self._outside = ends[is_inside], ends[~is_inside]
+        self._inside_bytes = sum([made[slot] for slot in ended if slot in made])
         # Programs that go round mostly get the slots of an earlier round: then a window is one that was seen,
         # but for its patched words.
         self._seen: list[tuple[bytes, Ends]] = []
-        self._mask = np.zeros(len(words), np.uint32)
+        self._mask = np.zeros(len(window), np.uint32)
         self._mask[self._places] = (1 << 32) - 1
-        probes = fixed[:: -(-len(fixed) // _PROBES) or 1] or [0]
-        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*probes)
-        self._probed = self._probe(words) if fixed else None
+        probes = fixed[:: -(-len(fixed) // _PROBES) or 1].tolist()
+        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*(probes or [0]))
+        self._probed = self._probe(window.tolist()) if probes else None
 
     def fits(self, words: Sequence[int], window: np.ndarray) -> Ends | None:
         """Which slots end in a window of this size that has the structure; None for another window.
@@ -128,6 +116,12 @@ class Pattern:
         ends = Ends(inside.tolist(), self._inside_bytes, outside.tolist())
         self._seen = [(fixed, ends), *self._seen[: _MOST_SEEN - 1]]
         return ends
+
+
+def _ragged(begin: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """So many numbers from each begin on, in a row."""
+    before = np.cumsum(count) - count
+    return np.repeat(begin - before, count) + np.arange(count.sum())
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...device.commands import ALLOC, CODE_BITS, FREE, first_work, walk
+from ...device.commands import ALLOC, CODE_BITS, FREE, first_work
 from ...device.stream import stream
 from ..launches import MOST_LAUNCHES, RegisteredLaunch, nodes, on_thin
 from .commands import FusionCommand, period, read, structure
@@ -23,6 +23,7 @@ from .groups import Group, Planner
 from .joints import Joiner
 from .kernels import Fused, fuse
 from .known import Ends, Known, Pattern, PlanCache
+from .repeats import plan_by_repeats
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
@@ -198,9 +199,8 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
                     _met.clear()
                 _met.add(key)
                 return None
-        commands = list(walk(words, nodes))
-        heads = {command.launch.head for command in commands if command.launch is not None}
-        known = _known.add(key, Pattern(words, commands), again, frozenset(heads))
+        heads = frozenset([nodes[kind].head for kind in {*kinds} & nodes.keys()])
+        known = _known.add(key, Pattern(window, kinds), again, heads)
     elif is_full:
         stream().period = known.period
     for plan in known.plans:
@@ -211,14 +211,24 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
             return plan
     if len(known.plans) == _MOST_PLANS:
         return None
-    plan = make_plan(words)
+    plan = make_plan(words, known.period)
     known.uses += _at_once
     _known.add_plan(known, plan)
     return plan if _at_once else None
 
 
-def make_plan(words: list[int]) -> FusionPlan:
-    """Fuse the launches of a window."""
+def make_plan(words: list[int], period: int = 0) -> FusionPlan:
+    """Fuse the launches of a window.
+
+    Args:
+        words: the window.
+        period: after how many words its commands begin anew; 0 if they do not.
+    """
+    plan = plan_by_repeats(words, period, _whole) if period else None
+    return _whole(words) if plan is None else plan
+
+
+def _whole(words: list[int]) -> FusionPlan:
     joiner = Joiner(words, read(words))
     planner = Planner(words, joiner.run())
     placed = planner.run()
