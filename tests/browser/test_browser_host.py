@@ -455,9 +455,10 @@ def test_memory_that_is_not_there(selenium):
 
 @run_in_pyodide(packages=["pellucid"])
 def test_a_plan_is_used_once_its_kernels_are_compiled(selenium):
+    from pyodide.code import run_js
+
     import pellucid as torch
     from pellucid.device.stream import stream
-    from pyodide.code import run_js
 
     hold_compiling = run_js("""
       (stream) => {
