@@ -7,15 +7,13 @@
 // x       (rows, columns)   contiguous
 // weight  (columns)         read only with HAS_WEIGHT
 // out     (rows, columns)
-// grid    one workgroup per row; lanes stride over the columns three times, four columns at once: mean,
-//         the other sums, output; without CENTRED twice
+// grid    one workgroup per row; lanes stride over the columns three times: mean, the other sums,
+//         output; without CENTRED twice
 // fuses   -> out
-// turns   3 * (columns // (4 * WORKGROUP) + 1) + 256
+// turns   3 * (columns // WORKGROUP + 1) + 256
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3, differentiated
-// uses    row_quads, quad_store
 
 const WORKGROUP = 256u;
-const LANES = WORKGROUP;
 const HAS_WEIGHT = true;
 const CENTRED = true;
 
@@ -40,17 +38,13 @@ fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn weighted(base: u32, columns: vec4<u32>) -> vec4<f32> {
-    let c = min(columns, vec4<u32>(params.columns - 1u));
-    let at = base + c;
-    let values = vec4<f32>(load_g(at.x), load_g(at.y), load_g(at.z), load_g(at.w));
+fn weighted(base: u32, column: u32) -> f32 {
+    let value = load_g(base + column);
     if (HAS_WEIGHT) {
-        return values * vec4<f32>(load_weight(c.x), load_weight(c.y), load_weight(c.z), load_weight(c.w));
+        return value * load_weight(column);
     }
-    return values;
+    return value;
 }
-
-fn finished(column: u32, value: f32) -> f32 { return value; }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -61,26 +55,23 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let base = row * params.columns;
     let length = f32(params.columns);
-    let end = (params.columns + 4u * LANES - 1u) / (4u * LANES);
     var mean = 0.0;
     if (CENTRED) {
         var values = 0.0;
-        for (var quad = 0u; quad < end; quad++) {
-            let columns = quad_columns(lane, quad);
-            values += quad_sum(quad_load(base, columns), columns);
+        for (var column = lane; column < params.columns; column += WORKGROUP) {
+            values += load_x(base + column);
         }
         mean = across_sum(lane, values) / length;
     }
     var squares = 0.0;
     var products = 0.0;
     var gradients = 0.0;
-    for (var quad = 0u; quad < end; quad++) {
-        let columns = quad_columns(lane, quad);
-        let values = quad_load(base, columns) - mean;
-        let slopes = weighted(base, columns);
-        squares += quad_sum(values * values, columns);
-        products += quad_sum(values * slopes, columns);
-        gradients += quad_sum(slopes, columns);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        let value = load_x(base + column) - mean;
+        let gradient = weighted(base, column);
+        squares += value * value;
+        products += value * gradient;
+        gradients += gradient;
     }
     var square = across_sum(lane, squares) / length;
     if (CENTRED) {
@@ -92,9 +83,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (CENTRED) {
         shift = across_sum(lane, gradients) / length;
     }
-    for (var quad = 0u; quad < end; quad++) {
-        let columns = quad_columns(lane, quad);
-        let values = quad_load(base, columns) - mean;
-        quad_store(base, columns, scale * (weighted(base, columns) - shift - values * product));
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        let value = load_x(base + column) - mean;
+        store_out(base + column, scale * (weighted(base, column) - shift - value * product));
     }
 }

@@ -4,15 +4,13 @@
 // weight  (columns)         read only with HAS_WEIGHT
 // bias    (columns)         read only with HAS_BIAS
 // out     (rows, columns)
-// grid    one workgroup per row; lanes stride over the columns three times, eight loads under way:
-//         mean, variance (about the mean), output
+// grid    one workgroup per row; lanes stride over the columns three times: mean, variance (about
+//         the mean), output
 // fuses   x -> out
-// turns   3 * (columns // (8 * WORKGROUP) + 1) + 256
+// turns   3 * (columns // WORKGROUP + 1) + 256
 // source  Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3
-// uses    row_quads, quad_store
 
 const WORKGROUP = 256u;
-const LANES = WORKGROUP;
 const HAS_WEIGHT = true;
 const HAS_BIAS = true;
 
@@ -37,17 +35,6 @@ fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn finished(column: u32, value: f32) -> f32 {
-    var result = value;
-    if (HAS_WEIGHT) {
-        result *= load_weight(column);
-    }
-    if (HAS_BIAS) {
-        result += load_bias(column);
-    }
-    return result;
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -56,30 +43,26 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let base = row * params.columns;
-    let end = (params.columns + 4u * LANES - 1u) / (4u * LANES);
     var values = 0.0;
-    for (var quad = 0u; quad < end; quad += 2u) {
-        let near = quad_columns(lane, quad);
-        let far = quad_columns(lane, quad + 1u);
-        values += quad_sum(quad_load(base, near), near) + quad_sum(quad_load(base, far), far);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        values += load_x(base + column);
     }
     let mean = across_sum(lane, values) / f32(params.columns);
     var squares = 0.0;
-    for (var quad = 0u; quad < end; quad += 2u) {
-        let near = quad_columns(lane, quad);
-        let far = quad_columns(lane, quad + 1u);
-        let a = quad_load(base, near) - mean;
-        let b = quad_load(base, far) - mean;
-        squares += quad_sum(a * a, near) + quad_sum(b * b, far);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        let difference = load_x(base + column) - mean;
+        squares += difference * difference;
     }
     let variance = nan_of_infinite(across_sum(lane, squares) / f32(params.columns));
     let scale = 1.0 / sqrt(variance + params.eps);
-    for (var quad = 0u; quad < end; quad += 2u) {
-        let near = quad_columns(lane, quad);
-        let far = quad_columns(lane, quad + 1u);
-        let a = (quad_load(base, near) - mean) * scale;
-        let b = (quad_load(base, far) - mean) * scale;
-        quad_store(base, near, a);
-        quad_store(base, far, b);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        var value = (load_x(base + column) - mean) * scale;
+        if (HAS_WEIGHT) {
+            value *= load_weight(column);
+        }
+        if (HAS_BIAS) {
+            value += load_bias(column);
+        }
+        store_out(base + column, value);
     }
 }

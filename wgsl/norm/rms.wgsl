@@ -3,14 +3,12 @@
 // x       (rows, columns)   contiguous
 // weight  (columns)         read only with HAS_WEIGHT
 // out     (rows, columns)
-// grid    one workgroup per row; lanes stride over the columns twice, eight loads under way
+// grid    one workgroup per row; lanes stride over the columns
 // fuses   x -> out
-// turns   2 * (columns // (8 * WORKGROUP) + 1) + 256
+// turns   2 * (columns // WORKGROUP + 1) + 256
 // source  Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4
-// uses    row_quads, quad_store
 
 const WORKGROUP = 256u;
-const LANES = WORKGROUP;
 const HAS_WEIGHT = true;
 
 struct Params {
@@ -31,13 +29,6 @@ fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn finished(column: u32, value: f32) -> f32 {
-    if (HAS_WEIGHT) {
-        return value * load_weight(column);
-    }
-    return value;
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -46,22 +37,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let base = row * params.columns;
-    let end = (params.columns + 4u * LANES - 1u) / (4u * LANES);
     var squares = 0.0;
-    for (var quad = 0u; quad < end; quad += 2u) {
-        let near = quad_columns(lane, quad);
-        let far = quad_columns(lane, quad + 1u);
-        let a = quad_load(base, near);
-        let b = quad_load(base, far);
-        squares += quad_sum(a * a, near) + quad_sum(b * b, far);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        let value = load_x(base + column);
+        squares += value * value;
     }
     let scale = 1.0 / sqrt(across_sum(lane, squares) / f32(params.columns) + params.eps);
-    for (var quad = 0u; quad < end; quad += 2u) {
-        let near = quad_columns(lane, quad);
-        let far = quad_columns(lane, quad + 1u);
-        let a = quad_load(base, near) * scale;
-        let b = quad_load(base, far) * scale;
-        quad_store(base, near, a);
-        quad_store(base, far, b);
+    for (var column = lane; column < params.columns; column += WORKGROUP) {
+        var value = load_x(base + column) * scale;
+        if (HAS_WEIGHT) {
+            value *= load_weight(column);
+        }
+        store_out(base + column, value);
     }
 }

@@ -9,7 +9,7 @@
 // fuses   x -> out
 // turns   256
 // source  Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", equation 4
-// uses    row_quads, quad_store
+// uses    row_quads
 
 const WORKGROUP = 64u;
 const LANES = 64u;
@@ -34,11 +34,21 @@ fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn finished(column: u32, value: f32) -> f32 {
-    if (HAS_WEIGHT) {
-        return value * load_weight(column);
+fn put(base: u32, column: u32, value: f32) {
+    if (column < params.columns) {
+        var result = value;
+        if (HAS_WEIGHT) {
+            result *= load_weight(column);
+        }
+        store_out(base + column, result);
     }
-    return value;
+}
+
+fn put_quad(base: u32, columns: vec4<u32>, values: vec4<f32>) {
+    put(base, columns.x, values.x);
+    put(base, columns.y, values.y);
+    put(base, columns.z, values.z);
+    put(base, columns.w, values.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -69,8 +79,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (row >= params.rows) {
         return;
     }
-    quad_store(base, a_columns, a * scale);
-    if (QUADS > 1u) { quad_store(base, b_columns, b * scale); }
-    if (QUADS > 2u) { quad_store(base, c_columns, c * scale); }
-    if (QUADS > 3u) { quad_store(base, d_columns, d * scale); }
+    put_quad(base, a_columns, a * scale);
+    if (QUADS > 1u) { put_quad(base, b_columns, b * scale); }
+    if (QUADS > 2u) { put_quad(base, c_columns, c * scale); }
+    if (QUADS > 3u) { put_quad(base, d_columns, d * scale); }
 }
