@@ -194,6 +194,7 @@ def test_tab_in_a_call_shows_its_signature_and_a_question_mark_the_docs(repl):
     repl.fill("")
     assert repl.type("torch.linspace?").startswith("torch.linspace(start")
     repl.fill("nothing_of_that_name.x")
+    repl.holds("nothing_of_that_name.x")
     repl.editor.press("Tab")
     expect(repl.hint).to_have_text("Nothing to complete here.")
     repl.fill("")
