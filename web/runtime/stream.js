@@ -133,17 +133,18 @@ export class Stream {
 
   /** End launches and pipelines that nobody runs any more; their ids are given out again. */
   forget(launches, pipelines) {
-    if (this.backlog.isWaiting) this.backlog.add(() => this.#forget(launches, pipelines));
-    else this.#forget(launches, pipelines);
+    // Windows that wait hold launches by their ids, and launches hold their pipelines.
+    if (this.backlog.isWaiting) this.backlog.add(() => this.#forget(launches));
+    else this.#forget(launches);
+    this.pipelines.forget(pipelines);
   }
 
-  #forget(launches, pipelines) {
+  #forget(launches) {
     for (const id of launches) {
       if (this.launches[id] === undefined) continue;
       this.launches[id] = undefined;
       this.unused.push(id);
     }
-    this.pipelines.forget(pipelines);
   }
 
   /**
@@ -153,8 +154,6 @@ export class Stream {
    */
   submit(words, held = false) {
     this.faults.alive();
-    this.changed = true;
-    this.work++;
     if (this.backlog.isWaiting) {
       this.#submitLater(words.slice(), held);
       return;
@@ -180,6 +179,8 @@ export class Stream {
 
   /** The first error; and a pipeline that is still compiled, with `at` where the launch is that needs it. */
   #submit(words, held) {
+    this.changed = true;
+    this.work++;
     const started = this.timing || this.windowTimes !== null ? performance.now() : 0;
     let failure = null;
     let pipeline = null;
@@ -196,7 +197,7 @@ export class Stream {
     // A window that is timed begins where it is submitted.
     if (!held || failure !== null || pipeline !== null || this.windowTimes !== null) this.#settle();
     if (this.timing) this.encodeMs += performance.now() - started;
-    if (this.windowTimes !== null) this.windowTimes.submitted(started);
+    if (this.windowTimes !== null && pipeline === null) this.windowTimes.submitted(started);
     return { pipeline, failure };
   }
 
@@ -332,6 +333,7 @@ export class Stream {
    */
   async times() {
     this.faults.alive();
+    await this.backlog.finished();
     return (await (this.timestamps ?? this.windowTimes)?.take()) ?? new Float64Array(0);
   }
 
