@@ -392,3 +392,44 @@ export async function case_closing_ends_reads_that_wait(stream, immediate) {
   matches(await done, /closed/, "synchronize");
   release();
 }
+
+export async function case_what_waits_keeps_its_status_and_its_pipelines(stream, immediate) {
+  const { mark } = kernels(stream, immediate);
+  const body = "x[i] = params.m * x[i] + params.c;";
+  const { id, release } = compiledLater(stream, immediate, "later", body);
+  const [step, note] = [over(stream, id, 4), over(stream, mark, 16)];
+  new Window().alloc(0, 64).alloc(1, 16).upload(0, 0, new Array(16).fill(0)).submit(stream);
+  await words(stream, 1, 4);
+  new Window().run(step, [1], [1, 1]).submit(stream);
+  const first = stream.fetch(1, 0, 16);
+  new Window().run(note, [0], [1, 7]).submit(stream);
+  const second = stream.fetch(1, 0, 16);
+  // A pipeline that ends meanwhile is made anew, with an id of its own.
+  stream.forget([], [id]);
+  const names = [["x", "read_write"]];
+  const again = stream.pipelineLater(source(immediate, names, body), "w", 12, immediate, "later");
+  const other = stream.pipelineLater(source(immediate, names, `${body} x[i] += 1u;`), "w", 12, immediate, "other");
+  equal(again === other, false, "one id for two");
+  release();
+  await stream.synchronize();
+  const said = [];
+  for (const ticket of [first, second]) {
+    const status = new Uint32Array(16);
+    await stream.arrival(ticket);
+    stream.take(ticket, new Uint8Array(16), status);
+    said.push(status[0]);
+  }
+  equal(said, [0, 1], "status of the reads");
+}
+
+export async function case_calls_do_not_wait_for_ever(stream, immediate) {
+  const { id, release } = compiledLater(stream, immediate, "later", "x[i] = params.m * x[i] + params.c;");
+  const step = over(stream, id, 4);
+  new Window().alloc(1, 16).upload(1, 0, [1, 2, 3, 4]).run(step, [1], [2, 0]).submit(stream);
+  const before = stream.stats().dispatches;
+  stream.backlog.since -= 5000;
+  new Window().run(step, [1], [1, 1]).submit(stream);
+  equal(stream.stats().dispatches - before, 2, "dispatches");
+  equal(await words(stream, 1, 4), [3, 5, 7, 9], "words");
+  release();
+}

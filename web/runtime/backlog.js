@@ -3,6 +3,8 @@
 
 // Bytes that waiting calls keep. Past that they go on at once, and what is still compiled is compiled again, at once.
 const MOST_BYTES = 64 << 20;
+// So they do after so long: a program that never lets the browser take a turn hears of no pipeline that is compiled.
+const LONGEST_MS = 2000;
 
 /** A queue of calls of a stream. It is empty but while a pipeline that one of them needs is compiled. */
 export class Backlog {
@@ -12,6 +14,7 @@ export class Backlog {
     this.fail = fail;
     this.calls = [];
     this.bytes = 0;
+    this.since = 0; // when the first of them began to wait
     this.hurried = false; // whether calls may wait no more
     this.empty = null; // a promise, while somebody waits for that, and what resolves it
     this.resolve = null;
@@ -28,9 +31,11 @@ export class Backlog {
 
   /** `call()` runs as far as it can: it returns the pipeline that it waits for, or null when it is done. `bytes`: it keeps. */
   add(call, bytes = 0) {
+    const now = performance.now();
+    if (!this.isWaiting) this.since = now;
     this.calls.push(call);
     this.bytes += bytes;
-    if (this.bytes > MOST_BYTES) this.drain();
+    if (this.bytes > MOST_BYTES || now > this.since + LONGEST_MS) this.drain();
   }
 
   /** Go on when a pipeline is compiled. */

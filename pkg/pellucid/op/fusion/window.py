@@ -47,8 +47,8 @@ class FusionPlan:
         stands: the launches that stand for several, by where their command begins in the fused window: what
             each does, and a word of every command whose work it does. For traces.
         is_exact: its kernels give the bits of those that they stand for.
-        turns: windows that run as recorded before it is used, where it is not: a number that is the same
-            whenever the program runs, so that it has the same bits.
+        turns: windows that run as recorded before it is used in any case. One that is not exact is used then
+            and not before, so that whenever the program runs it has the same bits.
         is_ready: its kernels were compiled when somebody looked.
     """
 
@@ -69,10 +69,9 @@ class FusionPlan:
         """Whether windows are made by it, and do not run as recorded while its kernels are compiled."""
         if self.is_ready:
             return True
-        if self.is_exact:
-            self.is_ready = stream().open().compiled([*{head >> CODE_BITS for head in self.heads}])
-        else:
-            self.is_ready, self.turns = self.turns <= 0, self.turns - 1
+        launches = {head >> CODE_BITS for head in self.heads}
+        self.is_ready = self.turns <= 0 or (self.is_exact and stream().open().compiled([*launches]))
+        self.turns -= 1
         return self.is_ready
 
     def apply(self, window: np.ndarray) -> array:
