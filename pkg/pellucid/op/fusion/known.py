@@ -55,8 +55,9 @@ class Pattern:
     """
 
     def __init__(self, window: np.ndarray, kinds: Sequence[int]):
-        shapes = {kind: shape_of(kind) for kind in set(kinds)}
-        length, code, slots, numbers = np.array([shapes[kind] for kind in kinds], np.intp).T
+        row = {kind: k for k, kind in enumerate(dict.fromkeys(kinds))}
+        rows = np.array([row[kind] for kind in kinds], np.intp)
+        length, code, slots, numbers = np.array([shape_of(kind) for kind in row], np.intp).T[:, rows]
         at = np.cumsum(length) - length
         is_run = code == RUN
         begins, each = at[~is_run], _ragged(at + 1, slots)
@@ -86,9 +87,10 @@ class Pattern:
         self._seen: list[tuple[bytes, Ends]] = []
         self._mask = np.zeros(len(window), np.uint32)
         self._mask[self._places] = (1 << 32) - 1
-        probes = fixed[:: -(-len(fixed) // _PROBES) or 1].tolist()
-        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*(probes or [0]))
-        self._probed = self._probe(window.tolist()) if probes else None
+        probes = fixed[:: -(-len(fixed) // _PROBES) or 1]
+        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*(probes.tolist() or [0]))
+        probed = tuple(window[probes].tolist())
+        self._probed = (probed if len(probed) > 1 else probed[0]) if probed else None
 
     def fits(self, words: Sequence[int], window: np.ndarray) -> Ends | None:
         """Which slots end in a window of this size that has the structure; None for another window.
