@@ -355,7 +355,8 @@ class Planner:
             written |= g.writes
         own = command.needs
         reads.update([s for s in own if s not in written])
-        kept = {s for s in written if not self._dies(s, s in own)}.union(command.writes)
+        short, left = self._short, self._reads_left
+        kept = {s for s in written if s not in short or left[s] > (s in own)}.union(command.writes)
         return len(reads - kept) + len(kept) + extra <= self._most
 
     def _dies(self, slot: int, readers: int = 0) -> bool:

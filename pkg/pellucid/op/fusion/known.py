@@ -87,10 +87,10 @@ class Pattern:
         self._seen: list[tuple[bytes, Ends]] = []
         self._mask = np.zeros(len(window), np.uint32)
         self._mask[self._places] = (1 << 32) - 1
-        probes = fixed[:: -(-len(fixed) // _PROBES) or 1]
-        self._probe: Callable[[Sequence[int]], Any] = itemgetter(*(probes.tolist() or [0]))
-        probed = tuple(window[probes].tolist())
-        self._probed = (probed if len(probed) > 1 else probed[0]) if probed else None
+        probes = fixed[:: -(-len(fixed) // _PROBES) or 1].tolist()
+        self._probe: Callable[[Any], Any] = itemgetter(*(probes or [0]))
+        probed = dict(zip(probes, window[probes].tolist(), strict=True)) if probes else {}
+        self._probed = self._probe(probed) if probed else None
 
     def fits(self, words: Sequence[int], window: np.ndarray) -> Ends | None:
         """Which slots end in a window of this size that has the structure; None for another window.
