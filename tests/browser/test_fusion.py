@@ -1,4 +1,4 @@
-"""Fused kernels in Chromium give every bit that the kernels which they stand for give."""
+"""Fused kernels in Chromium: they give the bits of those that they stand for, and nobody waits for them."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pytest_pyodide import run_in_pyodide
 
 from paths import SCRIPTS
 
@@ -21,3 +22,49 @@ def test_bit_for_bit():
     assert said["adapter"] == "swiftshader"
     assert said["kernels"] > 50
     assert said["differ"] == []
+
+
+@run_in_pyodide(packages=["pellucid"])
+def test_a_plan_is_used_once_its_kernels_are_compiled(selenium):
+    from pyodide.code import run_js
+
+    import pellucid as torch
+    from pellucid.device.stream import stream
+
+    hold_compiling = run_js("""
+      (stream) => {
+        const { device } = stream;
+        const make = device.createComputePipelineAsync;
+        const waiting = [];
+        device.createComputePipelineAsync = (descriptor) =>
+          new Promise((resolve) => waiting.push(() => resolve(make.call(device, descriptor))));
+        return () => {
+          delete device.createComputePipelineAsync;
+          for (const begin of waiting) begin();
+        };
+      }
+    """)
+    x = torch.arange(1000.0, device="webgpu")
+    release = hold_compiling(stream().open().stream)
+
+    def run():
+        before = torch.webgpu.memory_stats()["dispatches"]
+        y = ((x * 3 + 1).sqrt() - x).tolist()
+        return torch.webgpu.memory_stats()["dispatches"] - before, y
+
+    with torch.webgpu.fusion(True):
+        counts, results = zip(*[run() for _ in range(5)], strict=True)
+        assert counts == (4,) * 5
+        release()
+        while torch.webgpu.memory_stats()["compiling"]:
+            torch.webgpu.synchronize()
+        count, last = run()
+        assert count == 1
+        assert all(result == last for result in results)
+        # A captured function's window waits in the host, and Python does not.
+        release = hold_compiling(stream().open().stream)
+        captured = torch.compile(lambda x: ((x + 2).abs() * x).exp2())
+        first, second = captured(x), captured(x)
+        third = captured(x)
+        release()
+        assert first.tolist() == second.tolist() == third.tolist()

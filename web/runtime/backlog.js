@@ -1,12 +1,12 @@
 // Calls that wait, in their order, until a pipeline is compiled: the GPU's process compiles beside other work, and its main
 // thread never waits for a compiler.
 
-// Bytes that waiting calls keep. Past that they go on at once, and what is still compiled is compiled again, at once.
+// Bytes that waiting calls keep. Past that they go on at once, and what is being compiled is compiled again, at once.
 const MOST_BYTES = 64 << 20;
-// So they do after so long: a program that never lets the browser take a turn hears of no pipeline that is compiled.
+// So they do after so long: a program that never lets the browser take a turn does not hear that a pipeline is compiled.
 const LONGEST_MS = 2000;
 
-/** A queue of calls of a stream. It is empty but while a pipeline that one of them needs is compiled. */
+/** A queue of calls of a stream. It is empty except while a pipeline that one of them needs is being compiled. */
 export class Backlog {
   /** `watch(promise)` makes the browser look for finished work until it is settled; `fail(text)` is told what a call throws. */
   constructor({ watch, fail }) {
@@ -20,7 +20,10 @@ export class Backlog {
     this.resolve = null;
   }
 
-  get isWaiting() {
+  /** Whether a call that would keep so many bytes has to wait. Where that is too much, or too long, no call waits any more. */
+  mustWait(bytes = 0) {
+    if (this.calls.length === 0) return false;
+    if (this.bytes + bytes > MOST_BYTES || performance.now() > this.since + LONGEST_MS) this.drain();
     return this.calls.length > 0;
   }
 
@@ -31,11 +34,9 @@ export class Backlog {
 
   /** `call()` runs as far as it can: it returns the pipeline that it waits for, or null when it is done. `bytes`: it keeps. */
   add(call, bytes = 0) {
-    const now = performance.now();
-    if (!this.isWaiting) this.since = now;
-    this.calls.push(call);
+    if (this.calls.length === 0) this.since = performance.now();
+    this.calls.push({ call, bytes });
     this.bytes += bytes;
-    if (this.bytes > MOST_BYTES || now > this.since + LONGEST_MS) this.drain();
   }
 
   /** Go on when a pipeline is compiled. */
@@ -46,25 +47,25 @@ export class Backlog {
 
   /** Resolves when no call waits. */
   async finished() {
-    if (!this.isWaiting) return;
+    if (this.calls.length === 0) return;
     this.empty ??= new Promise((resolve) => (this.resolve = resolve));
     await this.empty;
   }
 
   /** Forget all calls. */
   close() {
-    this.calls.length = 0;
+    this.calls.length = this.bytes = 0;
     this.#rest();
   }
 
   #goOn() {
     while (this.calls.length > 0) {
-      const pipeline = this.#run(this.calls[0]);
+      const pipeline = this.#run(this.calls[0].call);
       if (pipeline !== null) {
         this.wait(pipeline);
         return;
       }
-      this.calls.shift();
+      this.bytes -= this.calls.shift().bytes;
     }
     this.#rest();
   }
@@ -78,7 +79,7 @@ export class Backlog {
     }
   }
 
-  /** Run all calls now. */
+  /** Run all calls now, without waiting. */
   drain() {
     this.hurried = true;
     try {
@@ -89,7 +90,6 @@ export class Backlog {
   }
 
   #rest() {
-    this.bytes = 0;
     this.resolve?.();
     this.empty = this.resolve = null;
   }

@@ -33,7 +33,7 @@ export class Faults {
     this.device.pushErrorScope(filter);
   }
 
-  /** End the scope. `describe(message)` may return a promise of a better text; it also learns that the call failed. */
+  /** End the scope. `describe(message)` may return a promise of a better text; it also learns that the call failed. Resolves when that is known. */
   close(describe) {
     const call = this.calls++;
     const waiting = this.device
@@ -44,6 +44,7 @@ export class Faults {
       .catch(() => {}) // only a lost device rejects here, and `lost` reports that
       .then(() => this.waiting.delete(waiting));
     this.waiting.add(waiting);
+    return waiting;
   }
 
   /** Resolves when everything asked so far has been answered. */

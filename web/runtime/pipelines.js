@@ -58,7 +58,7 @@ export class Pipelines {
     const described = async (message) => (pipeline.broken = await explain(label, message, module, source));
     this.faults.open("validation");
     const module = this.device.createShaderModule({ label, code: source });
-    this.faults.close(described);
+    const isKnown = this.faults.close(described);
     // For whoever cannot wait; and where the other way failed, to hear why.
     pipeline.finish = () => {
       this.faults.open("validation");
@@ -70,7 +70,7 @@ export class Pipelines {
       .createComputePipelineAsync(this.#descriptor(pipeline, module))
       .then(
         (gpu) => (pipeline.gpu ??= gpu),
-        () => {},
+        () => isKnown, // of a text that is broken nothing is made again
       )
       .then(() => {
         pipeline.compiled = null;

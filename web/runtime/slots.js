@@ -35,6 +35,11 @@ export class Slots {
     this.sizes[slot] = -1;
   }
 
+  /** Forget all slots: their device is gone. */
+  clear() {
+    this.blocks.length = this.sizes.length = 0;
+  }
+
   #materialize(slot) {
     if (!this.has(slot)) throw new Error(`slot ${slot} does not exist`);
     return (this.blocks[slot] = this.pool.take(this.sizes[slot]));

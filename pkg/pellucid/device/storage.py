@@ -182,8 +182,8 @@ class LateStorages:
         if stream.window_bytes + nbytes > stream.bytes_limit or len(stream.words) > stream.full_at:
             stream.make_way(nbytes)
         free = stream.free
-        # Another thread may take slots between the two lines. An interrupt later on loses numbers, and no
-        # memory: there is none yet.
+        # No call between the next two lines, so no thread comes between; there may be fewer than were asked
+        # for. An interrupt later on loses numbers, and no memory: there is none yet.
         slots = free[-count:]
         del free[-count:]
         while len(slots) < count:

@@ -1,9 +1,10 @@
 """Windows as the host gets them: the first of a kind as recorded, later ones with their launches fused.
 
 A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
-with kernels that exist; the second time it is planned, and its fused kernels compile while it runs as it is;
-from then on its windows are known (`known`), and once the kernels are compiled a plan makes the fused one by
-picking words. Fused kernels give the bits of those that they stand for, so results do not tell when that was.
+with kernels that exist; the second time it is planned, and its fused kernels are compiled while it runs as it
+is; from then on its windows are known (`known`), and once the kernels are compiled a plan makes the fused one
+by picking words. Fused kernels give the bits of those that they stand for, so results do not tell when that
+was.
 """
 
 from __future__ import annotations
@@ -294,7 +295,7 @@ def enable(on: bool, at_once: bool = False) -> None:
 
     Args:
         on: whether they are at all.
-        at_once: whether already when a structure first appears, which makes the program wait for its kernels.
+        at_once: whether already when a structure first appears, whose windows then wait for their kernels.
     """
     global _at_once
     _at_once = at_once
