@@ -17,7 +17,7 @@ PARSERS = {
     "pkg/pellucid/device/commands.py",
     "pkg/pellucid/op/fusion/commands.py",
     "web/runtime/commands.js",
-    "web/runtime/stream.js",
+    "web/runtime/encoder.js",
 }
 
 
