@@ -25,7 +25,9 @@ def wait_until(page: Page, condition: str) -> None:
 
 
 def ready(page: Page) -> None:
+    """Wait until the page is ready and its views, which draw once a frame, show what it has."""
     wait_until(page, "document.body.dataset.state === 'ready'")
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     assert page.locator("#notes").inner_text() == ""
 
 
