@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..op.fusion.window import FusionPlan
+from ..op.fusion.plan import FusionPlan
 from ..op.launches import RegisteredLaunch
 from .recording import OpCall
 

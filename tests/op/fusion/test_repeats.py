@@ -10,7 +10,9 @@ from op.fusion.programs import BINARY, UNARY
 from pellucid.device.commands import walk
 from pellucid.op.fusion import window
 from pellucid.op.fusion.commands import period, structure
+from pellucid.op.fusion.plan import make_plan, planning
 from pellucid.op.fusion.repeats import plan_by_repeats
+from pellucid.op.fusion.work import done
 from pellucid.op.launches import nodes
 
 pytestmark = pytest.mark.gpu
@@ -47,7 +49,7 @@ def cut(words, by):
 
 def assert_equal_to_full(words, again):
     """Returns whether a few repetitions said what the plan is."""
-    found, full = plan_by_repeats(words, again, window.make_plan), window.make_plan(words)
+    found, full = done(plan_by_repeats(words, again, planning)), make_plan(words)
     if found is None:
         return False
     for name in ("places", "constants", "zeros"):

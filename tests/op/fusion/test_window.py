@@ -24,13 +24,13 @@ def fused():
 @pytest.fixture
 def planned(monkeypatch):
     """How many words each window has that is planned from here on."""
-    lengths, make_plan = [], window.make_plan
+    lengths, planning = [], window.planning
 
     def counted(words, period):
         lengths.append(len(words))
-        return make_plan(words, period)
+        return planning(words, period)
 
-    monkeypatch.setattr(window, "make_plan", counted)
+    monkeypatch.setattr(window, "planning", counted)
     return lengths
 
 
@@ -303,9 +303,50 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
         y = run()
         if k == 1:
             with monkeypatch.context() as patch:
-                patch.setattr(window, "make_plan", interrupted)
+                patch.setattr(window, "planning", interrupted)
                 patch.setattr(window, "_known", PlanCache(1 << 18))
                 patch.setattr(window, "_at_once", True)
                 with pytest.raises(KeyboardInterrupt):
                     torch.webgpu.flush()
         np.testing.assert_array_equal(y.numpy(), plain)
+
+
+def test_a_long_window_is_planned_a_part_at_a_time(monkeypatch):
+    """Where kernels are compiled beside Python, no window waits for a whole plan."""
+    x = torch.linspace(0, 1, 256)
+    host = stream().open()
+    monkeypatch.setattr(host, "compiles_beside", True, raising=False)
+    monkeypatch.setattr(window, "_LEAST", 16)
+    monkeypatch.setattr(window, "_known", PlanCache(1 << 18))
+    parts: list[list[int]] = []
+
+    def counted(words, period, make=window.planning):
+        work = make(words, period)
+        while True:
+            try:
+                done = next(work)
+            except StopIteration as end:
+                return end.value
+            parts[-1].append(done)
+            yield done
+
+    monkeypatch.setattr(window, "planning", counted)
+
+    def run():
+        y = x
+        for k in range(150):
+            y = y.sin() * (k + 2)
+        return y
+
+    counts, results = [], []
+    while len(counts) < 60 and (not counts or counts[-1] == counts[0]):
+        parts.append([])
+        taken, y = dispatches(run)
+        counts.append(taken)
+        results.append(y)
+    assert counts[-1] < counts[0] == 300
+    assert not parts[0]
+    assert sum(map(sum, parts)) > 600  # launches are looked at more than once
+    assert all(sum(part[:-1]) < 100 for part in parts)  # and none of 300 at one window
+    for y in results[1:]:
+        np.testing.assert_array_equal(y.numpy(), results[0].numpy())

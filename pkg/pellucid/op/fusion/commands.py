@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
@@ -84,22 +84,20 @@ def run_of(
     return FusionCommand(words, RUN, slots, writes, needs, node, facts, parts)
 
 
-def read(words: Sequence[int]) -> list[FusionCommand]:
+def read(words: Sequence[int]) -> Iterator[FusionCommand]:
     """All commands of a window."""
-    commands = []
     for at, head, code, after in heads(words, 0, len(words), nodes):
         if code == RUN:
             node = nodes[head]
             slots = tuple(words[at + 1 : at + 1 + node.slot_count])
-            commands.append(run_of(node, slots, range(at + 1, after)))
+            yield run_of(node, slots, range(at + 1, after))
         elif code == COPY:
             source, target = head >> CODE_BITS, words[at + 1]
-            commands.append(FusionCommand(range(at, after), code, (source, target), (target,), (source,)))
+            yield FusionCommand(range(at, after), code, (source, target), (target,), (source,))
         else:
             slots = (head >> CODE_BITS,)
             # What is made or ends is neither read nor written.
-            commands.append(FusionCommand(range(at, after), code, slots, slots if code == UPLOAD else ()))
-    return commands
+            yield FusionCommand(range(at, after), code, slots, slots if code == UPLOAD else ())
 
 
 def structure(words: list[int]) -> tuple[bytes, list[int]] | None:

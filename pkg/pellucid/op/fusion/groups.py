@@ -18,6 +18,7 @@ from ...device.stream import EMPTY_SLOT
 from ..launches import most_buffers
 from .commands import FusionCommand
 from .facts import FIXED_AT_ZERO, LaunchFacts
+from .work import Work
 
 # A group that nobody has joined for so many commands is closed, so that memory goes back where it was given.
 PATIENCE = 24
@@ -142,7 +143,7 @@ class Planner:
         self._waiting: dict[int, int] = {}
         self._most = most_buffers()
 
-    def run(self) -> list[FusionCommand | Group]:
+    def run(self) -> Work[list[FusionCommand | Group]]:
         """The window as groups and commands, in order."""
         for k, command in enumerate(self._commands):
             if command.code == ALLOC:
@@ -151,6 +152,7 @@ class Planner:
                 self._free(command)
             else:
                 self._take(command, k)
+                yield 1
         for group in list(self._open):
             self._close(group)
         return self.placed

@@ -20,6 +20,7 @@ from ..launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, reg
 from .facts import FIXED_AT_ZERO
 from .groups import Group, Member, Value
 from .sites import Site, sites
+from .work import Work
 
 # Where a word comes from: the number of a member, and the word of its command behind the head.
 Word = tuple[int, int]
@@ -58,6 +59,8 @@ class _Recipe:
 # By form: what was made of groups before. A model's layers are alike.
 _recipes: dict[tuple, _Recipe] = {}
 _MOST_RECIPES = 4096
+# What writing a kernel costs, in launches looked at.
+_WRITING = 40
 
 
 class _Writer:
@@ -327,7 +330,7 @@ def expression_of(m: Member) -> Map:
     return m.node.map
 
 
-def fuse(group: Group, words: list[int]) -> Fused | None:
+def fuse(group: Group, words: list[int]) -> Work[Fused | None]:
     """The kernel of a group, registered; None where it cannot be written as one."""
     form = _form(group, words)
     recipe = _recipes.get(form)
@@ -339,6 +342,8 @@ def fuse(group: Group, words: list[int]) -> Fused | None:
         if len(_recipes) >= _MOST_RECIPES:
             _recipes.clear()
         _recipes[form] = recipe
+        yield _WRITING
+    yield len(group.members)
     if recipe.node is None:
         return None
     commands = [m.command.words for m in group.members]

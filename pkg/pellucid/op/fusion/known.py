@@ -12,9 +12,10 @@ import numpy as np
 
 from ...device.commands import ALLOC, CODE_BITS, FREE, RUN
 from .commands import shape_of
+from .work import Work
 
 if TYPE_CHECKING:
-    from .window import FusionPlan
+    from .plan import FusionPlan
 
 # Words that are looked at before all are: windows of one length mostly differ in one of these.
 _PROBES = 8
@@ -140,6 +141,7 @@ class Known:
         uses: windows that its plans made.
         heads: the words that begin commands of its launches, which hold these.
         turn: when it came the last time, counted in windows that were recognised.
+        under_way: a plan that is being made.
     """
 
     key: bytes
@@ -151,6 +153,7 @@ class Known:
     after: Known | None = None
     uses: int = 0
     turn: int = 0
+    under_way: Work[FusionPlan] | None = None
 
     @property
     def words(self) -> int:

@@ -18,9 +18,10 @@ from ...device.commands import CODE_BITS, walk
 from ..launches import RegisteredLaunch, nodes
 from .facts import facts_of
 from .groups import MOST_MEMBERS, PATIENCE, SHARED
+from .work import Work
 
 if TYPE_CHECKING:
-    from .window import FusionPlan
+    from .plan import FusionPlan
 
 # Repetitions that are planned, at most, as a part of all: they may be planned in vain.
 _MOST_PLANNED = 0.5
@@ -29,8 +30,8 @@ _FEWEST = 18
 
 
 def plan_by_repeats(
-    words: list[int], period: int, make: Callable[[list[int]], FusionPlan]
-) -> FusionPlan | None:
+    words: list[int], period: int, make: Callable[[list[int]], Work[FusionPlan]]
+) -> Work[FusionPlan | None]:
     """The plan of a window whose commands begin anew after some words; None where it is to be made in full.
 
     Args:
@@ -46,7 +47,8 @@ def plan_by_repeats(
         if planned is None:
             continue
         cut = planned * length + len(words) % length
-        plan = _longer(make(words[:cut]), make(words[: cut + length]), length, cut, len(words))
+        first, second = (yield from make(words[:cut])), (yield from make(words[: cut + length]))
+        plan = _longer(first, second, length, cut, len(words))
         if plan is not None:
             return plan
     return None

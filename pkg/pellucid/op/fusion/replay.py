@@ -15,7 +15,7 @@ from ..kernel.float_words import float_bits
 from ..launches import nodes
 from ..program import ARGUMENT, MADE, Program, number_of
 from ..symbols import Form
-from .window import make_plan
+from .plan import make_plan
 
 _WORD = (1 << 32) - 1
 _MANY = 32  # words that change, from which on it is quicker to write all than to look at each

@@ -1,83 +1,37 @@
 """Windows as the host gets them: the first of a kind as recorded, later ones with their launches fused.
 
 A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
-with kernels that exist; the second time it is planned, and its fused kernels are compiled while it runs as it
-is; from then on its windows are known (`known`), and once the kernels are compiled a plan makes the fused one
-by picking words. Fused kernels give the bits of those that they stand for, so results do not tell when that
-was.
+with kernels that exist. From the second time on its windows are known (`known`) and it is planned, a long one
+a part at a time, so that no window waits for a whole plan. Its fused kernels are compiled while windows run
+as recorded; once they are, the plan makes the fused window by picking words. Fused kernels give the bits of
+those that they stand for, so results do not tell when that was.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
-from ...device.commands import ALLOC, CODE_BITS, FREE, first_work
+from ...device.commands import CODE_BITS, first_work
 from ...device.stream import stream
-from ..launches import MOST_LAUNCHES, RegisteredLaunch, nodes, on_thin
-from .commands import FusionCommand, period, read, structure
-from .groups import Group, Planner
-from .joints import Joiner
-from .kernels import Fused, fuse
+from ..launches import MOST_LAUNCHES, nodes, on_thin
+from .commands import period, structure
 from .known import Ends, Known, Pattern, PlanCache
-from .repeats import plan_by_repeats
+from .plan import FusionPlan, planning
 
 # Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
 _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
-# Windows in whose time the kernels of a plan are mostly compiled.
-_COMPILING = 32
+# How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less than
+# this. So no window takes much longer than as it is recorded.
+_TURNS, _LEAST = 64, 32
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
-
-
-@dataclass
-class FusionPlan:
-    """How a fused window is made from the commands of one.
-
-    Args:
-        places: of the words of the fused window, in order: in the window or in the constants behind it.
-        constants: words that no window has: heads of fused launches.
-        zeros: places of words that must be zero for the plan to hold.
-        heads: the same words, which hold these launches.
-        stands: the launches that stand for several, by where their command begins in the fused window: what
-            each does, and a word of every command whose work it does. For traces.
-        is_exact: its kernels give the bits of those that they stand for.
-        turns: windows that run as recorded before it is used in any case. One that is not exact is used then
-            and not before, so that whenever the program runs it has the same bits.
-        is_ready: its kernels were compiled when somebody looked.
-    """
-
-    places: np.ndarray
-    constants: np.ndarray
-    zeros: np.ndarray
-    heads: tuple[int, ...]
-    stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]]
-    is_exact: bool
-    turns: int
-    is_ready: bool = False
-
-    def holds(self, window: np.ndarray) -> bool:
-        """Whether the tensors of a window begin where the plan takes them to."""
-        return not self.zeros.size or not np.count_nonzero(window[self.zeros])
-
-    def is_due(self) -> bool:
-        """Whether windows are made by it, and do not run as recorded while its kernels are compiled."""
-        if self.is_ready:
-            return True
-        launches = {head >> CODE_BITS for head in self.heads}
-        self.is_ready = self.turns <= 0 or (self.is_exact and stream().open().compiled([*launches]))
-        self.turns -= 1
-        return self.is_ready
-
-    def apply(self, window: np.ndarray) -> array:
-        """The fused window."""
-        return array("I", np.concatenate((window, self.constants))[self.places].tobytes())
 
 
 # Called with the commands of every window and the plan that is applied to them: traces.
@@ -211,83 +165,29 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
             return plan
     if len(known.plans) == _MOST_PLANS:
         return None
-    plan = make_plan(words, known.period)
+    plan = _plan_on(words, known)
+    if plan is None:
+        return None
     known.uses += _at_once
     _known.add_plan(known, plan)
     return plan if _at_once else None
 
 
-def make_plan(words: list[int], period: int = 0) -> FusionPlan:
-    """Fuse the launches of a window.
+def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
+    """Make a part of a plan, where kernels are compiled beside Python, and else all of it; the whole plan.
 
-    Args:
-        words: the window.
-        period: after how many words its commands begin anew; 0 if they do not.
+    An interrupt ends the plan that is under way; it is begun anew.
     """
-    plan = plan_by_repeats(words, period, _whole) if period else None
-    return _whole(words) if plan is None else plan
-
-
-def _whole(words: list[int]) -> FusionPlan:
-    joiner = Joiner(words, read(words))
-    planner = Planner(words, joiner.run())
-    placed = planner.run()
-    allocations = {r.slots[0]: r for r in placed if isinstance(r, FusionCommand) and r.code == ALLOC}
-    freed = {r.slots[0] for r in placed if isinstance(r, FusionCommand) and r.code == FREE}
-    constants: list[int] = []
-    groups: list[Fused] = []
-    stands: dict[int, tuple[RegisteredLaunch, tuple[int, ...]]] = {}
-    picked: list[int] = []
-
-    def constant(word: int) -> int:
-        constants.append(word)
-        return len(words) + len(constants) - 1
-
-    def exist(slots: Iterable[int]) -> None:
-        """A slot exists from just before its first use; one that is never used needs no memory."""
-        for slot in slots:
-            if (command := allocations.pop(slot, None)) is not None:
-                picked.extend(command.words)
-
-    def run(node: RegisteredLaunch, words_of_run: Iterable[int], commands: Iterable[FusionCommand]) -> None:
-        if node.members:
-            stands[len(picked)] = node, tuple([word for r in commands for word in r.origins])
-        picked.append(constant(node.head))
-        picked.extend(words_of_run)
-
-    for item in placed:
-        if isinstance(item, Group):
-            if len(item.members) > 1:
-                fused = fuse(item, words)
-                if fused is not None:  # else its members run one by one
-                    groups.append(fused)
-                    exist(words[at] for at in fused.words[: len(fused.node.metas)])
-                    run(fused.node, fused.words, [m.command for m in item.members])
-                    continue
-            for m in item.members:
-                exist(m.command.slots)
-                run(m.node, m.command.words, [m.command])
-        elif item.code == FREE:
-            if item.slots[0] not in allocations:
-                picked += item.words
-        elif item.code != ALLOC:
-            exist(item.slots)
-            if item.node is not None:
-                run(item.node, item.words, [item])
-            else:
-                picked += item.words
-    # What is held and was never used.
-    exist([slot for slot in allocations if slot not in freed])
-    zeros = sorted({*joiner.zeros, *planner.zeros, *[z for made in groups for z in made.zeros]})
-    return FusionPlan(
-        np.array(picked, np.intp),
-        np.array(constants, np.uint32),
-        np.array(zeros, np.intp),
-        tuple(constants),
-        stands,
-        joiner.is_exact,
-        _COMPILING if stream().open().compiles_beside else 0,
-    )
+    is_whole = _at_once or not stream().open().compiles_beside
+    left = inf if is_whole else max(_LEAST, len(words) // _TURNS)
+    under_way, known.under_way = known.under_way or planning(words[:], known.period), None
+    try:
+        while left > 0:
+            left -= next(under_way)
+    except StopIteration as end:
+        return end.value
+    known.under_way = under_way
+    return None
 
 
 def enable(on: bool, at_once: bool = False) -> None:
