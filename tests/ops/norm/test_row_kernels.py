@@ -57,6 +57,38 @@ def test_special_values_stay_in_their_rows(columns, copies, name):
     np.testing.assert_allclose(getattr(device(x), name)(-1).numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("columns", [700, 8192, 20000])
+@pytest.mark.parametrize("has_weight", [False, True])
+def test_gradients_of_norms(columns, has_weight):
+    x, g, weight = normal(5, columns) * 3 + 1, normal(5, columns), normal(columns)
+    ours, theirs = device(x).requires_grad_(), torch.tensor(x, dtype=torch.float64, requires_grad=True)
+    mine = device(weight) if has_weight else None
+    other = torch.tensor(weight, dtype=torch.float64) if has_weight else None
+    for of_ours, of_theirs in (
+        (layer_norm(ours, (columns,), mine), F.layer_norm(theirs, (columns,), other)),
+        (rms_norm(ours, (columns,), mine, 1e-5), F.rms_norm(theirs, (columns,), other, 1e-5)),
+    ):
+        ours.grad = theirs.grad = None
+        of_ours.backward(device(g))
+        of_theirs.backward(torch.tensor(g, dtype=torch.float64))
+        np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("columns", [700, 9000, 20000])
+def test_norms_of_special_values_stay_in_their_rows(columns):
+    x = normal(6, columns) * 3 + 1
+    x[1, columns // 2] = np.nan
+    x[2, -1] = np.inf
+    x[3] = 7  # no variance
+    x[4] = 1e3 + normal(columns)  # little beside the mean
+    ours, theirs = device(x), torch.tensor(x, dtype=torch.float64)
+    for mine, expected in (
+        (layer_norm(ours, (columns,)), F.layer_norm(theirs, (columns,))),
+        (rms_norm(ours, (columns,), eps=1e-5), F.rms_norm(theirs, (columns,), eps=1e-5)),
+    ):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), rtol=2e-5, atol=2e-4)
+
+
 @pytest.mark.parametrize("shape", [(3, 40, 33), (2, 70, 1100), (1, 300, 5), (5, 9, 1), (2, 9000, 40)])
 def test_softmax_along_an_inner_axis(shape):
     x = normal(*shape) * 5

@@ -1,5 +1,6 @@
 // A lane's share of x[at + k * inner] for r + k < end: every LANES-th entry from r on, combined by
-//   the kernel's `apply`, in eight sums each, so that eight loads are under way at once
+//   the kernel's `apply`, in eight sums each, so that eight loads are under way at once; none waits
+//   for a branch of `apply`
 //
 // The kernel declares `alias T`, `const IDENTITY`, `const LANES`, `fn apply`, `fn entry`, `fn load_x`,
 // and `inner` in Params, the step from an entry to the next.
@@ -19,14 +20,22 @@ fn lane_fold(first: u32, start: u32, end: u32) -> T {
     var g = IDENTITY;
     var h = IDENTITY;
     for (; r + 7u * LANES < end; r += 8u * LANES) {
-        a = apply(a, entry(load_x(at)));
-        b = apply(b, entry(load_x(at + step)));
-        c = apply(c, entry(load_x(at + 2u * step)));
-        d = apply(d, entry(load_x(at + 3u * step)));
-        e = apply(e, entry(load_x(at + 4u * step)));
-        f = apply(f, entry(load_x(at + 5u * step)));
-        g = apply(g, entry(load_x(at + 6u * step)));
-        h = apply(h, entry(load_x(at + 7u * step)));
+        let a_next = entry(load_x(at));
+        let b_next = entry(load_x(at + step));
+        let c_next = entry(load_x(at + 2u * step));
+        let d_next = entry(load_x(at + 3u * step));
+        let e_next = entry(load_x(at + 4u * step));
+        let f_next = entry(load_x(at + 5u * step));
+        let g_next = entry(load_x(at + 6u * step));
+        let h_next = entry(load_x(at + 7u * step));
+        a = apply(a, a_next);
+        b = apply(b, b_next);
+        c = apply(c, c_next);
+        d = apply(d, d_next);
+        e = apply(e, e_next);
+        f = apply(f, f_next);
+        g = apply(g, g_next);
+        h = apply(h, h_next);
         at += 8u * step;
     }
     // less than eight are left: none of these waits for another

@@ -14,8 +14,7 @@ const SQUARES_UP = 1.9342813113834067e25;
 fn square_of(x: f32, c: f32, f: f32) -> f32 {
     let far = x * SQUARES_DOWN - c * SQUARES_DOWN * f;
     let near = x - c * f;
-    if (abs(far) < 4.76837158203125e-7) { return near * near; }
-    return -(far * far);
+    return select(-(far * far), near * near, abs(far) < 4.76837158203125e-7);
 }
 
 // By the exponent: of a product with two powers compilers make one with theirs, which is 0.

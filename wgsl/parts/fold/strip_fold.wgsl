@@ -23,10 +23,14 @@ fn strip_share(base: u32, first: u32, end: u32) -> T {
     var d = IDENTITY;
     var r = first;
     for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
-        a = apply(a, entry(load_x(base + r * params.inner)));
-        b = apply(b, entry(load_x(base + (r + STRIPS) * params.inner)));
-        c = apply(c, entry(load_x(base + (r + 2u * STRIPS) * params.inner)));
-        d = apply(d, entry(load_x(base + (r + 3u * STRIPS) * params.inner)));
+        let a_next = entry(load_x(base + r * params.inner));
+        let b_next = entry(load_x(base + (r + STRIPS) * params.inner));
+        let c_next = entry(load_x(base + (r + 2u * STRIPS) * params.inner));
+        let d_next = entry(load_x(base + (r + 3u * STRIPS) * params.inner));
+        a = apply(a, a_next);
+        b = apply(b, b_next);
+        c = apply(c, c_next);
+        d = apply(d, d_next);
     }
     for (; r < end; r += STRIPS) {
         a = apply(a, entry(load_x(base + r * params.inner)));

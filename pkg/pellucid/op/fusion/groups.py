@@ -123,8 +123,7 @@ class Planner:
         self.placed: list[FusionCommand | Group] = []
         # Offsets that were taken to be zero: their words in the window.
         self.zeros: list[int] = []
-        allocated: set[int] = set()
-        freed: set[int] = set()
+        allocated, freed = set[int](), set[int]()
         # How many commands that are still to come need a slot's values.
         self._reads_left: defaultdict[int, int] = defaultdict(int)
         # How many launches other than expressions, copies and uploads write a slot.
@@ -350,8 +349,7 @@ class Planner:
         # So many there are at most; mostly that is few.
         if sum(len(g.reads) + len(g.writes) for g in groups) + len(command.slots) + extra <= self._most:
             return True
-        reads: set[int] = set()
-        written: set[int] = set()
+        reads, written = set[int](), set[int]()
         for g in groups:
             reads |= g.reads - g.writes
             written |= g.writes

@@ -27,8 +27,8 @@ from .plan import FusionPlan, planning
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
 _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
-# How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less than
-# this. So no window takes much longer than as it is recorded.
+# How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less
+# than this. So no window takes much longer than as it is recorded.
 _TURNS, _LEAST = 64, 32
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4

@@ -23,6 +23,8 @@ _HELD = 4096
 # Lanes for a row, and the longest row that they take: of many rows, and of few, which may have more.
 _LANES = {4: 16, 16: 256, 64: 1024, 128: 2048}
 _LANES_OF_FEW = {4: 16, 16: 64, 64: 256, 128: 512}
+# Columns from which a row is worth several workgroups, while there are few rows.
+LONG = 8192
 # Rows that do not fill a GPU.
 _FEW = 256
 # How the lanes of a row combine their values where they are not a whole workgroup.

@@ -14,7 +14,8 @@ from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch, flag
-from ...op.kernel.variants import rows_of
+from ...op.kernel.source import load
+from ...op.kernel.variants import LONG, is_direct, rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -22,6 +23,8 @@ from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 from ..reduce.reductions import mean, sum, wide_mean
 
+# So many rows fill a GPU with a workgroup each.
+_MANY = 2048
 # The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
 _EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}
 
@@ -48,14 +51,53 @@ def _check_shapes(m: Meta, shape: Any, **factors: Meta | None) -> None:
             )
 
 
-def _launch(call: Call, kind: str, flags: dict[str, bool], eps: float) -> Launch:
+def _launches(call: Call, kind: str, flags: dict[str, bool], eps: float) -> list[Launch]:
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
+    bind = {"x": "input"}
+    if columns >= LONG and rows < _MANY:
+        bind |= {} if "HAS_BIAS" in flags else {"bias": "input"}
+        flags = {"HAS_BIAS": False, **flags, "CENTRED": kind == "layer"}
+        return _in_parts(call, "norm/parts", "norm/finish", 2, flags, params, bind)
     lanes = rows_of(columns, rows)
     file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
-    source = lanes.fill(file, {name: flag(on) for name, on in flags.items()})
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
-    return Launch(source, lanes.grid(rows), params, bind={"x": "input"})
+    holes = {name: flag(on) for name, on in flags.items()}
+    return [Launch(lanes.fill(file, holes), lanes.grid(rows), params, bind=bind)]
+
+
+def _in_parts(
+    call: Call,
+    first: str,
+    second: str,
+    numbers: int,
+    flags: dict[str, bool],
+    params: dict[str, int | float],
+    bind: dict[str, str],
+) -> list[Launch]:
+    """Of few long rows: several workgroups share one.
+
+    Args:
+        call: binds `state`.
+        first, second: the kernels, of which the first leaves so many numbers of each part.
+        numbers: these.
+        flags: of the kernels; each takes those that it has.
+        params: of both.
+        bind: of both.
+    """
+    chunk = 2048 if is_direct() else 4096
+    parts = -(-int(params["columns"]) // chunk)
+    groups = int(params["rows"]) * parts
+    lanes = rows_of(chunk, groups, several=False)
+    call.temporary("state", (groups, numbers))
+    given = params | {"parts": parts, "chunk": chunk}
+    made = []
+    for file in (first, second):
+        source = load(file)
+        holes = {name: flag(on) for name, on in flags.items() if f"const {name} " in source.text}
+        own = {name: value for name, value in given.items() if name in source.fields}
+        made.append(Launch(lanes.fill(file, holes), groups, own, bind=bind))
+    return made
 
 
 def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -66,13 +108,17 @@ def _rms_eps(d: DType, eps: float | None) -> float:
     return _EPSILON[d] if eps is None else eps
 
 
-def _gradient_launch(call: Call) -> Launch:
+def _gradient_launches(call: Call) -> list[Launch]:
     columns = prod(call["normalized_shape"])
-    lanes = rows_of(columns, several=False)
-    holes = {"HAS_WEIGHT": flag(call["weight"] is not None), "CENTRED": flag(call["centred"])}
+    flags = {"HAS_WEIGHT": call["weight"] is not None, "CENTRED": call["centred"]}
     rows = call.out.numel // max(columns, 1)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
-    return Launch(lanes.fill("norm/gradient", holes), rows, params, bind={"x": "input"})
+    bind = {"x": "input"}
+    if columns >= LONG and rows < _MANY:
+        return _in_parts(call, "norm/gradient_parts", "norm/gradient_finish", 4, flags, params, bind)
+    lanes = rows_of(columns, several=False)
+    source = lanes.fill("norm/gradient", {name: flag(on) for name, on in flags.items()})
+    return [Launch(source, rows, params, bind=bind)]
 
 
 def input_gradient(g: Tensor, input: Tensor, dims: tuple[int, ...], eps: float, centred: bool) -> Tensor:
@@ -108,7 +154,7 @@ def _gradient_reference(g, input, weight, normalized_shape, eps, centred):
 @op(
     dtype=_types,
     shape=as_input,
-    kernel=_gradient_launch,
+    kernel=_gradient_launches,
     reference=_gradient_reference,
     composite=_gradient_composite,
     grad="composite",
@@ -182,7 +228,7 @@ def _complex_rms(
     dtype=_types,
     shape=as_input,
     prepare=_complex_rms,
-    kernel=lambda call: _launch(
+    kernel=lambda call: _launches(
         call, "rms", {"HAS_WEIGHT": call["weight"] is not None}, _rms_eps(call["input"].dtype, call["eps"])
     ),
     reference=_rms_reference,
@@ -229,7 +275,7 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
 @op(
     dtype=_types,
     shape=as_input,
-    kernel=lambda call: _launch(
+    kernel=lambda call: _launches(
         call,
         "layer",
         {"HAS_WEIGHT": call["weight"] is not None, "HAS_BIAS": call["bias"] is not None},

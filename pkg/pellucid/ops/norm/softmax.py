@@ -15,15 +15,13 @@ from ...op.declaration import docstring, op
 from ...op.families import formed
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
-from ...op.kernel.variants import is_direct, rows_of
+from ...op.kernel.variants import LONG, is_direct, rows_of
 from ...op.rules import as_input
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..reduce.reductions import sum
 
-# Columns from which a row is worth several workgroups, while there are few rows.
-_LONG = 8192
 # For an axis that is not the last: as many rows, or columns as few, are worth only a lane a row.
 _MANY, _SHORT = 2048, 64
 # Lanes that fill a large GPU: with fewer rows, lanes take parts of columns, of rows as near as these.
@@ -67,7 +65,7 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     if lanes.quads and inner == 1:
         del params["inner"]
         return [Launch(lanes.fill("norm/softmax_held", holes), lanes.grid(rows), params, bind=bind)]
-    if columns < _LONG or (rows >= 256 and not is_direct()):
+    if columns < LONG or (rows >= 256 and not is_direct()):
         alone = rows_of(columns, rows, several=False)
         return [Launch(alone.fill("norm/softmax_rows", holes), rows, params, bind=bind)]
     chunk = 2048 if is_direct() else 1024
