@@ -26,7 +26,7 @@ PAIRS = 5
 # Seconds that the longer of two queues should take, and calls that it may have: their results are held.
 QUEUE, MOST_CALLS = 0.02, 48
 # Queues of a length before its fused launches are measured.
-WARM_UP = 2
+WARM_UP = 6
 
 UNARY = """abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2
 expm1 floor frac isfinite isinf isnan isneginf isposinf lgamma log log10 log1p log2 logical_not logit

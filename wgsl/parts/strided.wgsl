@@ -1,21 +1,29 @@
 // Position of element i of a row-major shape in a strided tensor. Unused leading axes have length 1; strides wrap as two's complement.
 //
-// A division takes a GPU longer than all else here. Lengths are the same for all invocations, so
-// branches on them cost little: powers of two need none, and two axes need one of three.
+// Division takes a GPU longer than all else here. Where a length divides by itself it comes as a factor and a
+// shift: of i below 2^31 the high half of 2 * i * factor, shifted, is i / length.
 
-fn strided_over(i: u32, length: u32) -> u32 {
-    if ((length & (length - 1u)) == 0u) { return i >> firstTrailingBit(length); }
-    return i / length;
+fn strided_over(i: u32, factor: u32, shift: u32) -> u32 {
+    let a = 2u * i;
+    let low = (a & 0xffffu) * (factor & 0xffffu);
+    let left = (a >> 16u) * (factor & 0xffffu) + (low >> 16u);
+    let right = (a & 0xffffu) * (factor >> 16u) + (left & 0xffffu);
+    return ((a >> 16u) * (factor >> 16u) + (left >> 16u) + (right >> 16u)) >> shift;
+}
+
+fn strided_within(i: u32, length: u32, factor: u32, shift: u32) -> u32 {
+    return i - strided_over(i, factor, shift) * length;
 }
 
 fn strided4(i: u32, shape: vec4<u32>, strides: vec4<u32>) -> u32 {
-    let over_w = strided_over(i, shape.w);
-    let at_w = (i - over_w * shape.w) * strides.w;
-    if ((shape.x | shape.y) == 1u) { return at_w + over_w * strides.z; }
-    let over_z = strided_over(over_w, shape.z);
-    let over_y = strided_over(over_z, shape.y);
-    return at_w + (over_w - over_z * shape.z) * strides.z + (over_z - over_y * shape.y) * strides.y
-        + over_y * strides.x;
+    var rest = i;
+    var at = (rest % shape.w) * strides.w;
+    rest /= shape.w;
+    at += (rest % shape.z) * strides.z;
+    rest /= shape.z;
+    at += (rest % shape.y) * strides.y;
+    rest /= shape.y;
+    return at + rest * strides.x;
 }
 
 fn strided8(i: u32, shape0: vec4<u32>, shape1: vec4<u32>, strides0: vec4<u32>, strides1: vec4<u32>) -> u32 {

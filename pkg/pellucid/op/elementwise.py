@@ -11,7 +11,7 @@ from ..tensors.dtypes import DType
 from ..tensors.meta import Meta
 from ..tensors.shape import broadcast_strides, contiguous_strides, merge_axes
 from .call import Call
-from .expression import Map, Operand, write
+from .expression import Map, Operand, dense_form, write
 from .kernel.element_types import PHYSICAL, WGSL_TYPE, WIDE, physical
 from .kernel.launch import Launch
 
@@ -192,7 +192,7 @@ def _build(
     def index(steps: tuple[int, ...]) -> str:
         if tuple(steps) == dense:
             return "flat"
-        return walked if any(steps) else "fixed"
+        return (dense_form(tuple(shape), tuple(steps)) or walked) if any(steps) else "fixed"
 
     lanes = physical(out.dtype)[1]
     strided_out = merged[-1] != () and not (len(shape) == 1 and merged[-1] == (1,)) and not out.is_contiguous

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from ..tensors.dtypes import DType
+from ..tensors.shape import contiguous_strides
 from .kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
 from .kernel.launch import Launch, fold
 from .kernel.source import KernelSource, load
@@ -23,6 +25,8 @@ MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
 # What takes its words of the block that four neighbours share (wgsl/parts/number/philox.wgsl).
 _RANDOM = re.compile(r"\b(?:random_word|uniform_of|normal_of)\(")
+# How operands are found that are dense but for axes that they repeat: the first, the last, both.
+DENSE = "columns", "rows", "channels"
 # Ends the name of a field that holds whether a number is true: its own word would lose fractions.
 TRUTH = "_truth"
 
@@ -35,8 +39,9 @@ class Operand:
         local: its name in WGSL.
         type: the value type in which the expression takes it.
         dtype: of the tensor; None for a number.
-        index: how element i is found: "flat" (at i), "fixed" (one element for all), "strided" (up to four
-            axes) or "wide" (up to eight).
+        index: how element i is found: "flat" (at i), "fixed" (one element for all), "rows" (dense axes, one
+            element for all of what follows), "columns" (dense axes, again and again), "channels" (both),
+            "strided" (up to four axes) or "wide" (up to eight).
         aliased: it is the view that is written.
         narrow: the packed dtype to which its value is reduced first.
     """
@@ -142,6 +147,9 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
         return f"{start} + i" if start else "i"
     if how == "fixed":
         return start or "0u"
+    if how in DENSE:
+        walked = _dense_place(text, m, local, how, suffix)
+        return f"{start} + {walked}" if start else walked
     rank = 8 if how == "wide" else 4
     length = (1,) * (rank - len(m.shape)) + m.shape
     steps = (0,) * (rank - len(m.shape)) + m.strides[local]
@@ -152,6 +160,54 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
     walk = "strided8({})" if how == "wide" else "strided4({})"
     walked = walk.format(", ".join(["i", *shapes, *strides]))
     return f"{start} + {walked}" if start else walked
+
+
+def dense_form(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
+    """The form of `Operand.index` for an operand that is dense but for axes that it repeats; else ""."""
+    before, after = _repeats(steps)
+    kept = slice(before, len(steps) - after)
+    if not (before or after) or tuple(steps[kept]) != contiguous_strides(tuple(shape[kept])):
+        return ""
+    return DENSE[bool(before) + 2 * bool(after) - 1]
+
+
+def _repeats(steps: tuple[int, ...]) -> tuple[int, int]:
+    """How many first and how many last axes an operand repeats."""
+    moving = [k for k, step in enumerate(steps) if step]
+    return (moving[0], len(steps) - 1 - moving[-1]) if moving else (0, 0)
+
+
+def _dense_place(text: Text, m: Map, local: str, how: str, suffix: str) -> str:
+    before, after = _repeats(m.strides[local])
+    kept = len(m.shape) - after
+    inner, length = prod(m.shape[kept:]), prod(m.shape[before:kept])
+
+    def divided(place: str, name: str, by: int, also: str = "") -> str:
+        factor, shift = quotient(by)
+        text.values |= {f"{name}_factor{suffix}": factor, f"{name}_shift{suffix}": shift}
+        factor, shift = (text.scalar(f"{name}_{part}{suffix}", "u32") for part in ("factor", "shift"))
+        return f"{place}, {also}{factor}, {shift}"
+
+    place = "i" if how == "columns" else f"strided_over({divided('i', f'{local}_inner', inner)})"
+    if how == "rows":
+        return place
+    text.values[f"{local}_length{suffix}"] = length
+    also = f"{text.scalar(f'{local}_length{suffix}', 'u32')}, "
+    return f"strided_within({divided(place, f'{local}_length', length, also)})"
+
+
+def quotient(length: int) -> tuple[int, int]:
+    """The factor and the shift that divide by a length, as wgsl/parts/strided.wgsl does it.
+
+    Source: Granlund and Montgomery 1994, "Division by Invariant Integers using Multiplication", theorem 4.2
+
+    Example:
+        >>> factor, shift = quotient(7)
+        >>> (2 * 100 * factor >> 32) >> shift
+        14
+    """
+    shift = (length - 1).bit_length()
+    return -(-(1 << 31 + shift) // length), shift
 
 
 def number(text: Text, local: str, kind: str, narrow: DType | None, suffix: str = "") -> str:

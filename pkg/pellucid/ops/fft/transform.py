@@ -11,10 +11,12 @@ import numpy as np
 
 from ...device import CPU
 from ...device import device as Device
+from ...device.stream import stream
 from ...errors import DTypeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import is_direct
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
@@ -23,6 +25,10 @@ from ..shape.joining import cat
 
 # Prime factors up to this one have passes of their own; an element then reads as many.
 _LARGEST = 61
+# Rows that workgroup memory holds, of a power of two; the most lanes that share one, each of which makes four
+# elements or some times four, and the fewest lanes of a workgroup.
+_SHORTEST, _LONGEST = 64, 4096
+_LANES, _FEWEST = 256, 64
 _WHOLE = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
 
@@ -59,9 +65,29 @@ def _types(call: Call):
     return whole, whole
 
 
+def _is_held(n: int, inner: int) -> bool:
+    """Whether a GPU's workgroup holds whole rows."""
+    if is_direct() or inner > 1 or n < _SHORTEST or n & n - 1:
+        return False
+    room = stream().open().info.limits.get("maxComputeWorkgroupStorageSize", 16384)
+    return 8 * n <= min(room, 8 * _LONGEST)
+
+
+def _rows(call: Call, n: int) -> Launch:
+    """All passes in one dispatch."""
+    each = max(n // 4 // _LANES, 1)
+    together = max(_FEWEST * 4 * each // n, 1)
+    rows = call.out.numel // n
+    holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "INVERSE": flag(call["inverse"])}
+    bind = {"x": "input", "out": "out"}
+    return Launch("fft/rows", -(-rows // together), {"rows": rows} | _step(4), holes, bind)
+
+
 def _passes(call: Call) -> list[Launch]:
     shape, dim = call["input"].shape, call["dim"]
     n, inner = shape[dim], prod(shape[dim + 1 :])
+    if _is_held(n, inner):
+        return [_rows(call, n)]
     made, done, source = [], 1, "input"
     steps = radices(n)
     for k, radix in enumerate(steps):

@@ -1,0 +1,162 @@
+// out[o, k] = scale * sum_j exp(-+2 pi i j k / N) * x[o, j]
+//
+// As fft/pass_4 with all passes in one dispatch, for rows of a power of two that workgroup memory
+// holds: every element is read once and written once. The last pass is one of twos where N is no
+// power of four.
+//
+// x     (rows, N)   contiguous
+// out   (rows, N)
+// grid  one workgroup per ROWS rows; a lane makes EACH times four elements of a row
+// turns 64
+//
+// source  C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, 1.7
+
+alias T = vec2<f32>;
+const N = 1024u;
+const ROWS = 1u;
+// 1, 2 or 4
+const EACH = 1u;
+const INVERSE = false;
+
+const QUARTER = N / 4u;
+const LANES = QUARTER / EACH;
+const WORKGROUP = LANES * ROWS;
+
+struct Params {
+    rows: u32,
+    x_offset: u32,
+    step_high: f32,
+    step_low: f32,
+    scale: f32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> out: array<T>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: T) { out[i] = value; }
+
+var<workgroup> held: array<vec2<f32>, N * ROWS>;
+
+// Elements a quarter of the row apart.
+struct Four {
+    a: vec2<f32>,
+    b: vec2<f32>,
+    c: vec2<f32>,
+    d: vec2<f32>,
+}
+
+// The k-th power of the n-th root of 1; the step is that of n = 4.
+fn factor(k: u32, n: u32) -> vec2<f32> {
+    let step = vec2<f32>(params.step_high, params.step_low) * (4.0 / f32(n));
+    let root = unit_root(k, n, step);
+    return select(root, vec2<f32>(root.x, -root.y), INVERSE);
+}
+
+fn first_four(base: u32, j: u32) -> Four {
+    return Four(load_x(base + j), load_x(base + j + QUARTER), load_x(base + j + 2u * QUARTER),
+        load_x(base + j + 3u * QUARTER));
+}
+
+fn take(at: u32, j: u32) -> Four {
+    return Four(held[at + j], held[at + j + QUARTER], held[at + j + 2u * QUARTER],
+        held[at + j + 3u * QUARTER]);
+}
+
+fn pass_of_four(four: Four, j: u32, done: u32) -> Four {
+    let l = j % done;
+    let b = complex_mul(factor(l, 4u * done), four.b);
+    let c = complex_mul(factor(2u * l, 4u * done), four.c);
+    let d = complex_mul(factor(3u * l, 4u * done), four.d);
+    let even = four.a + c;
+    let odd = four.a - c;
+    let sum = b + d;
+    let apart = select(vec2<f32>(b.y - d.y, d.x - b.x), vec2<f32>(d.y - b.y, b.x - d.x), INVERSE);
+    return Four(even + sum, odd + apart, even - sum, odd - apart);
+}
+
+fn pass_of_two(four: Four, j: u32) -> Four {
+    let c = complex_mul(factor(j, N), four.c);
+    let d = complex_mul(factor(j + QUARTER, N), four.d);
+    return Four(four.a + c, four.b + d, four.a - c, four.b - d);
+}
+
+fn passed(four: Four, j: u32, done: u32) -> Four {
+    if (4u * done > N) {
+        return pass_of_two(four, j);
+    }
+    return pass_of_four(four, j, done);
+}
+
+fn put(at: u32, j: u32, done: u32, four: Four) {
+    let first = at + j / done * 4u * done + j % done;
+    held[first] = four.a;
+    held[first + done] = four.b;
+    held[first + 2u * done] = four.c;
+    held[first + 3u * done] = four.d;
+}
+
+fn store_four(base: u32, j: u32, four: Four) {
+    store_out(base + j, params.scale * four.a);
+    store_out(base + j + QUARTER, params.scale * four.b);
+    store_out(base + j + 2u * QUARTER, params.scale * four.c);
+    store_out(base + j + 3u * QUARTER, params.scale * four.d);
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let first = (id.y * count.x + id.x) * ROWS;
+    if (first >= params.rows) {
+        return;
+    }
+    let row = first + lane / LANES;
+    let base = min(row, params.rows - 1u) * N;
+    let at = lane / LANES * N;
+    let j = lane % LANES;
+    var four_0 = first_four(base, j);
+    var four_1 = Four();
+    var four_2 = Four();
+    var four_3 = Four();
+    if (EACH > 1u) { four_1 = first_four(base, j + LANES); }
+    if (EACH > 2u) {
+        four_2 = first_four(base, j + 2u * LANES);
+        four_3 = first_four(base, j + 3u * LANES);
+    }
+    for (var done = 1u; done < N; done *= 4u) {
+        if (done > 1u) {
+            four_0 = take(at, j);
+            if (EACH > 1u) { four_1 = take(at, j + LANES); }
+            if (EACH > 2u) {
+                four_2 = take(at, j + 2u * LANES);
+                four_3 = take(at, j + 3u * LANES);
+            }
+        }
+        four_0 = passed(four_0, j, done);
+        if (EACH > 1u) { four_1 = passed(four_1, j + LANES, done); }
+        if (EACH > 2u) {
+            four_2 = passed(four_2, j + 2u * LANES, done);
+            four_3 = passed(four_3, j + 3u * LANES, done);
+        }
+        if (4u * done < N) {
+            workgroupBarrier();  // all have been taken
+            put(at, j, done, four_0);
+            if (EACH > 1u) { put(at, j + LANES, done, four_1); }
+            if (EACH > 2u) {
+                put(at, j + 2u * LANES, done, four_2);
+                put(at, j + 3u * LANES, done, four_3);
+            }
+            workgroupBarrier();
+        }
+    }
+    if (row >= params.rows) {
+        return;
+    }
+    store_four(base, j, four_0);
+    if (EACH > 1u) { store_four(base, j + LANES, four_1); }
+    if (EACH > 2u) {
+        store_four(base, j + 2u * LANES, four_2);
+        store_four(base, j + 3u * LANES, four_3);
+    }
+}
