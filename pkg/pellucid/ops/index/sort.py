@@ -83,11 +83,11 @@ def order_launches(
     block = min(SORTED_AT_ONCE, max(2, 1 << (columns - 1).bit_length()))
     blocks = -(-columns // block)
     params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
-    file = load("index/sort_blocks").fill(
+    file = load("index/sort/blocks").fill(
         {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
     )
     made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
-    grid, file = -(-rows * columns // 64), load("index/sort_merge").fill(holes)
+    grid, file = -(-rows * columns // 64), load("index/sort/merge").fill(holes)
     for k in range(merges):
         params = {"count": rows * columns, "columns": columns, "run": SORTED_AT_ONCE << k}
         made.append(Launch(file, grid, params, bind={"x": x, "places": names[k], "order": names[k + 1]}))
@@ -126,8 +126,8 @@ def _by_digits(
     for k in (0, 1):
         call.temporary(f"values{k}", (rows * columns,), NATIVE[holes["T"]])
         call.temporary(f"places{k}", (rows * columns,), dt.uint32)
-    count = load("index/radix_count").fill({**holes, "BLOCK": f"{256 * per}u"})
-    move = load("index/radix_move").fill({**holes, "PER": f"{per}u"})
+    count = load("index/sort/radix_count").fill({**holes, "BLOCK": f"{256 * per}u"})
+    move = load("index/sort/radix_move").fill({**holes, "PER": f"{per}u"})
     made: list[Launch] = []
     source, known = x, None
     for k, shift in enumerate(digits):
@@ -155,7 +155,7 @@ def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: s
         "entries": entries,
         "keep": keep,
     }
-    file = load("index/sort_finish").fill({"T": register_type(d)})
+    file = load("index/sort/finish").fill({"T": register_type(d)})
     return Launch(file, -(-rows * keep // 64), params, bind={"x": "input", "order": order})
 
 
@@ -279,12 +279,12 @@ def _topk_launches(call: Call) -> list[Launch]:
         if k <= _LIST and is_direct():
             # An entry may go past all that are kept.
             block, per_group = min(SORTED_AT_ONCE, PIECE // (k + 1)), 16
-            file = load("index/sort_best_direct").fill({**holes, "KEEP": f"{k}u", "BLOCK": f"{block}u"})
+            file = load("index/sort/best_direct").fill({**holes, "KEEP": f"{k}u", "BLOCK": f"{block}u"})
         else:
             lanes, per = _lanes_of_choice(entries, k)
             block, per_group = lanes * per, 1
             own = {"WORKGROUP": f"{lanes}u", "PER": f"{per}u", "CANDIDATES": f"{k * per}u"}
-            file = load("index/sort_best").fill({**holes, **own})
+            file = load("index/sort/best").fill({**holes, **own})
         file = file.fill({"HAS_PLACES": flag(known != "input")})
         blocks = -(-entries // block)
         pitch = (blocks - 1) * k + min(k, entries - (blocks - 1) * block)

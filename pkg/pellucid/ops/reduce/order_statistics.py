@@ -80,7 +80,7 @@ def _statistic_launches(call: Call) -> list[Launch]:
         params = {"groups": rows * blocks, "columns": columns, "blocks": blocks, "word": word, "shift": shift}
         made += [Launch(count, rows * blocks, params, bind={"x": "input"}), chosen(word, shift, 0)]
     params = {"count": rows, "columns": columns, "entries": 1, "keep": 1}
-    finish = load("index/sort_finish").fill({"T": register_type(m.dtype)})
+    finish = load("index/sort/finish").fill({"T": register_type(m.dtype)})
     return [*made, Launch(finish, -(-rows // 64), params, bind={"x": "input", "order": "places"})]
 
 

@@ -7,7 +7,7 @@
 //
 // x       (rows, columns)      contiguous; `apply` turns a value into bits, high word first
 // places  (rows, columns)      u32; read only with HAS_PLACES, else the columns
-// ends    (rows, 16, blocks)   u32, the running sum of index/radix_count
+// ends    (rows, 16, blocks)   u32, the running sum of index/sort/radix_count
 // values  (rows, columns)      written only with HAS_VALUES
 // order   (rows, columns)      U: u32, or int64
 // grid    one workgroup per row and block of WORKGROUP * PER entries

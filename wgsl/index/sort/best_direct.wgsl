@@ -1,7 +1,7 @@
 // values[row, b, :], indices[row, b, :] = the first `keep` entries of block b of a row in their
 //   order, and what their places stand for; without workgroup memory
 //
-// A step of a top-k for adapters that run on a CPU, where the barriers of index/sort_best cost more than
+// A step of a top-k for adapters that run on a CPU, where the barriers of index/sort/best cost more than
 // the comparisons: most entries only meet the last of those that are kept. Ties go by place.
 //
 // x        (rows, entries)   contiguous; `apply` turns a value into bits, high word first

@@ -1,6 +1,6 @@
 // counts[row, d, b] = how many entries of block b of a row have digit d
 //
-// First step of a pass of a sort by digits; their running sum, then index/radix_move.
+// First step of a pass of a sort by digits; their running sum, then index/sort/radix_move.
 //
 // x       (rows, columns)      contiguous; `apply` turns a value into bits, high word first
 // counts  (rows, 16, blocks)   u32

@@ -1,6 +1,6 @@
 // order[row, b, :] = the places of block b of a row, sorted by their values
 //
-// First step of a sort, then index/sort_merge. Ties go by place, so the sort is stable.
+// First step of a sort, then index/sort/merge. Ties go by place, so the sort is stable.
 //
 // x      (rows, columns)   contiguous; `apply` turns a value into bits, high word first
 // order  (rows, columns)   u32, block b from b * BLOCK
