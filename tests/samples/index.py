@@ -323,6 +323,7 @@ SAMPLES: dict[str, list[Sample]] = {
             for how in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)
             for d, shape in ((0, (4, 5)), (1, (3, 30)))],
         S(matrix, 0, below(4, 2, 3), below(3, 2, 3).astype(np.float32), "prod"),
+        S(matrix, 1, below(5, 4, 30), normal(4, 30), "amax").but(alone=True),
         S(np.round(matrix), 0, below(4, 9, 5), np.round(normal(9, 5)), "amax"),
         S(edge, 1, below(40, 2, 30), edge[:, ::-1][:, :30], "amin").but(**PLAIN, grad=False),
         S(np.float32(2), 0, np.array(0), np.float32(5), "prod"),

@@ -246,15 +246,22 @@ class _Named:
 def cast_launch(source: str, target: str, held: Meta, wanted: Meta) -> Launch:
     """A dispatch that converts a contiguous temporary into an output of another dtype."""
     value = physical(held.dtype)[2]
-    return _build(
-        "cast",
-        wgsl_name(source),
-        [_Operand(source, held, value, False)],
-        wanted,
-        value,
-        None,
-        _Named("cast", target),
-    )
+    return map_launch(source, target, held, wanted, wgsl_name(source), value, value)
+
+
+def map_launch(
+    source: str, target: str, held: Meta, wanted: Meta, expression: str, value: str, result: str
+) -> Launch:
+    """A dispatch that makes one tensor of another, element by element.
+
+    Args:
+        source, target: their names among arguments, outputs and temporaries.
+        held, wanted: what they are.
+        expression: over the source, by its name in WGSL.
+        value, result: value types of the source in the expression, and of what this makes.
+    """
+    operand = _Operand(source, held, value, False)
+    return _build("cast", expression, [operand], wanted, result, None, _Named("cast", target))
 
 
 def launch_copy(source: str, held: Meta, target: str, part: Meta, offset: int) -> Launch:
@@ -268,4 +275,4 @@ def launch_copy(source: str, held: Meta, target: str, part: Meta, offset: int) -
     return launch
 
 
-__all__ = ["Elementwise", "cast_launch", "elementwise", "launch_copy", "moved", "wgsl_name"]
+__all__ = ["Elementwise", "cast_launch", "elementwise", "launch_copy", "map_launch", "moved", "wgsl_name"]

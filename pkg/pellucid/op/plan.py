@@ -267,7 +267,8 @@ def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Laun
         return launches
     after: list[Launch] = []
     for name, m in zip(o.outputs, call.outputs, strict=True):
-        for launch in launches:
+        # An expression packs its elements itself.
+        for launch in [launch for launch in launches if launch.map is None]:
             for b in launch.source.bindings:
                 if b.written and launch.bind.get(b.name, b.name) == name and b.element in NATIVE:
                     native = NATIVE[b.element]

@@ -28,7 +28,7 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
 from .bounds import integers, of, outside
-from .sources import collect_launches, put_launches
+from .sources import collect_launches, extreme_launches, put_launches
 
 # Sources per line up to which every output looks at all of them; more are sorted by where they go.
 _LINES = 16
@@ -164,12 +164,15 @@ def scatter_shape(call: Call) -> Size:
 _SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)", "vec2<f32>": "a + b"}
 
 
-def scatter_launches(call: Call, combine: dict[str, str] | None) -> list[Launch]:
+def scatter_launches(
+    call: Call, combine: dict[str, str] | None, words: dict[str, tuple[str, str]] | None = None
+) -> list[Launch]:
     """Few sources a line: one dispatch. Else where each source goes, their order, and what each output
     collects.
 
     Args:
         combine: expressions over what is there and a source, by register type; None where the last one stays.
+        words: of extremes, which do not depend on an order, those of `extreme_launches`, by register type.
     """
     x, index = call["input"], call["index"]
     kind = register_type(x.dtype)
@@ -187,8 +190,10 @@ def scatter_launches(call: Call, combine: dict[str, str] | None) -> list[Launch]
         }
         return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
     total = outer * sources * inner
-    call.temporary("keys", (total,), dt.uint32)
     params = {"count": total, "limit": limit, "sources": sources, "inner": inner}
+    if words and kind in words:
+        return extreme_launches(call, words[kind], params, kind)
+    call.temporary("keys", (total,), dt.uint32)
     keys = Launch("index/scatter_keys", -(-total // 64), params, bind={"out": "keys"})
     if combine is None:
         return [keys, *put_launches(call, total, x.numel, 1)]

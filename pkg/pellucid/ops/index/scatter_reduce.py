@@ -31,6 +31,20 @@ _WAYS: dict[str, tuple[dict[str, str], np.ufunc, float]] = {
         1,
     ),
 }
+# Of values ``{0}``, by register type: words whose order is theirs, from the other end for a minimum, and what
+# makes values of such words.
+_WORDS = {
+    "amax": {
+        "f32": ("largest_word({0})", "extreme_float({0})"),
+        "i32": ("(bitcast<u32>({0}) ^ 0x80000000u)", "bitcast<i32>({0} ^ 0x80000000u)"),
+        "u32": ("{0}", "{0}"),
+    },
+    "amin": {
+        "f32": ("~smallest_word({0})", "extreme_float(~{0})"),
+        "i32": ("(bitcast<u32>({0}) ^ 0x7fffffffu)", "bitcast<i32>({0} ^ 0x7fffffffu)"),
+        "u32": ("~{0}", "~{0}"),
+    },
+}
 
 
 def _reference(input, dim, index, src, reduce):
@@ -73,7 +87,7 @@ def _shared(g, input, dim, index, src, out):
     public="scatter_reduce",
     dtype=scatter_types,
     shape=scatter_shape,
-    kernel=lambda call: scatter_launches(call, _WAYS[call["reduce"]][0]),
+    kernel=lambda call: scatter_launches(call, _WAYS[call["reduce"]][0], _WORDS.get(call["reduce"])),
     reference=_reference,
     grad={"input": _input_grad, "src": _src_grad},
 )

@@ -1,8 +1,10 @@
-"""Scatter on the device: of sources that go to one row the last stays, or all are added up in order."""
+"""Scatter on the device: of sources that go to one row the last stays, or the extreme, or all are added up in
+order."""
 
 from __future__ import annotations
 
 from ...op.call import Call
+from ...op.elementwise import map_launch, wgsl_name
 from ...op.kernel.element_types import NATIVE, register_type
 from ...op.kernel.launch import Launch
 from ...op.kernel.source import load
@@ -59,3 +61,25 @@ def collect_launches(
         own = {**params, "count": window * width, "begin": begin, "window": window}
         made.append(Launch(file, -(-window * width // 64), own))
     return made
+
+
+def extreme_launches(
+    call: Call, words: tuple[str, str], params: dict[str, int | float], kind: str
+) -> list[Launch]:
+    """What each element of `out` has as the extreme of ``input`` and the sources that go there.
+
+    Args:
+        call: the call.
+        words: expressions that make a word, of which the largest wins, of ``{0}``, and a value of a word.
+        params: count, limit, sources and inner of ``index``.
+        kind: the register type of the values.
+    """
+    x, out = call["input"], call.out
+    held = call.temporary("words", x.shape, dt.uint32)
+    word, value = words
+    file = load("index/scatter_extremes").fill({"T": kind, "word": word.format("value")})
+    return [
+        map_launch("input", "words", x, held, word.format(wgsl_name("input")), kind, "u32"),
+        Launch(file, -(-int(params["count"]) // 64), params),
+        map_launch("words", "out", held, out, value.format("words"), "u32", kind),
+    ]
