@@ -411,8 +411,8 @@ def test_a_single_nan(name, device):
 # groups compare them; of overwritten values test_overwritten.py does.
 ELSEWHERE = {
     "_prelu_kernel", "cholesky_factor", "eig", "eigh", "eliminate", "qr", "solve_triangular", "svd",
-    "add_rows", "average_windows", "average_windows_gradient", "cat", "complex", "conv1d", "conv2d",
-    "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
+    "add_rows", "average_windows", "average_windows_gradient", "cat", "chosen_rows", "complex", "conv1d",
+    "conv2d", "conv_transpose1d", "conv_transpose2d", "convolution", "convolution_input",
     "convolution_weight", "copy", "diagonal", "embedding",
     *[f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"],
     "fill", "floor_divide", "frexp_mantissa", "scaled_dot_product_attention",
@@ -422,7 +422,7 @@ ELSEWHERE = {
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "order_statistic", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding",
     "scatter_add",
-    "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "transform",
+    "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "spread_rows", "transform",
     "transpose", "tril", "triu", "unsqueeze", "view_as_complex", "view_as_real",
 }  # fmt: skip
 

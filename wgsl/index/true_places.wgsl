@@ -1,7 +1,8 @@
-// out[ends[i] - 1] = i   where ends[i] is larger than the one before: the places of what is true
+// out[axis, ends[i] - 1] = i / inner % length   where ends[i] is larger than the one before
+//   the places of what is true along an axis of this length
 //
-// ends   (count,)    int32, the running sum of what is true
-// out    (places,)   int64
+// ends   (count,)          int32, the running sum of what is true
+// out    (axes, places)    int64
 // grid   one workgroup per WORKGROUP elements, one lane each
 
 const WORKGROUP = 64u;
@@ -10,6 +11,9 @@ struct Params {
     ends_offset: u32,
     count: u32,
     places: u32,
+    axis: u32,
+    length: u32,
+    inner: u32,
 }
 
 @group(0) @binding(0) var<storage, read> ends: array<i32>;
@@ -31,6 +35,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         before = u32(load_ends(k - 1u));
     }
     if (end > before && end <= params.places) {
-        out[end - 1u] = vec2<u32>(k, 0u);
+        out[params.axis * params.places + end - 1u] = vec2<u32>(k / params.inner % params.length, 0u);
     }
 }

@@ -12,7 +12,7 @@ from ..autograd.nodes import Node
 from ..errors import ArgumentError, DimensionError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
-from ..ops.index.selection import put_at, take_at
+from ..ops.index.selection import nonzero, put_at, select_rows, take_at
 from ..ops.shape import movement, slicing, views
 from . import dtypes as dt
 from .construct import tensor
@@ -130,6 +130,8 @@ def _check_mask(mask: Tensor, x: Tensor, axis: int) -> None:
 
 def _nonzero(mask: Tensor) -> tuple[Tensor, ...]:
     """Positions of a mask along each axis; how many there are must be read, so this waits."""
+    if mask.is_webgpu:
+        return nonzero(mask, as_tuple=True)
     return tuple(tensor(p.astype(np.int64), device=mask.device) for p in np.nonzero(mask.numpy()))
 
 
@@ -146,6 +148,10 @@ def get(x: Tensor, key: Any) -> Tensor:
         return slicing.select(x, 0, key)
     if type(key) is slice and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN and x._meta.shape:
         return slicing.slice_dim(x, 0, key.start, key.stop, key.step)
+    if _is_mask(key):
+        mask = _as_index(key, x)
+        _check_mask(mask, x, 0)
+        return select_rows(x, mask)
     x, index = _resolve(x, key)
     if not index:
         copies = any(map(_is_truth, key if isinstance(key, tuple) else (key,)))

@@ -25,8 +25,8 @@ from ..elementwise.comparison import where
 from ..reduce.extremum import order_holes
 from ..reduce.reductions import no_complex
 from ..shape.creation import zeros
-from ..shape.joining import cat
-from .selection import running_count, true_places
+from ..shape.joining import cat, stack
+from .selection import chosen_rows, running_count, true_places
 from .sort import sort
 
 # Bins that a workgroup counts in its own memory.
@@ -194,7 +194,13 @@ def _occurrence_launches(call: Call) -> list[Launch]:
     grad=None,
 )
 def occurrences(index: Tensor, length: int) -> Tensor:
-    """How often each integer below ``length`` occurs in a vector of int64; others do not count."""
+    """How often each integer below ``length`` occurs in a vector of integers; others do not count."""
+
+
+def extremes(input: Tensor) -> tuple[Any, Any]:
+    """The smallest and the largest element, as numbers. Waits for the device, once."""
+    least, most = stack(list(input.detach().aminmax())).tolist()
+    return least, most
 
 
 @function(method=True)
@@ -218,17 +224,16 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if length < 0:
         raise RangeError(f"bincount: minlength must not be negative, not {length}.")
     if input._meta.numel:
-        least, most = [int(x.item()) for x in input.aminmax()]
+        least, most = extremes(input)
         if least < 0:
             raise RangeError(f"bincount: takes no negative integers, and one is {least}.")
         length = max(length, most + 1)
-    places = input.to(dt.int64)
     if weights is None:
-        return occurrences(places, length)
+        return occurrences(input, length)
     d = weights._meta.dtype if weights._meta.dtype in (dt.float32, dt.float64) else dt.float64
     if input.device.type == "webgpu":
         physical(d)  # refuses float64 in the name of this function
-    return zeros(length, dtype=d, device=input.device).scatter_add(0, places, weights.detach().to(d))
+    return zeros(length, dtype=d, device=input.device).scatter_add(0, input, weights.detach().to(d))
 
 
 @function(method=True)
@@ -249,7 +254,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise DTypeError(f"histc: takes floating point, not {input._meta.dtype}. Convert with .float().")
     count, low, high = index(bins, "histc: bins"), number(min, "histc: min"), number(max, "histc: max")
     if low == high and input._meta.numel:
-        low, high = [x.item() for x in input.detach().aminmax()]
+        low, high = extremes(input)
     if low == high:
         low, high = low - 1, high + 1
     if count < 1 or not (isfinite(low) and isfinite(high)) or high < low:
@@ -257,7 +262,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     x = input.detach().reshape(-1)
     is_inside = (x >= low) & (x <= high)
     places = ((x - low) * count / (high - low)).floor().clamp(0, count - 1)
-    return occurrences(where(is_inside, places, -1.0).to(dt.int64), count).to(x.dtype)
+    return occurrences(where(is_inside, places, -1.0).to(dt.int32), count).to(x.dtype)
 
 
 def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
@@ -276,14 +281,15 @@ def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool
     values, order = sort(flat) if is_sorted else (flat, None)
     begins = cat([values.new_ones(1, dtype=dt.bool_), values[1:] != values[:-1]])
     ends = running_count(begins)
-    first = true_places(ends, int(ends[-1].item()))
-    out = [values.index_select(0, first)]
+    count = int(ends[-1].item())
+    out = [chosen_rows(values, ends, count)]
     if inverse:
         numbers = ends.to(dt.int64) - 1
         if order is not None:
             numbers = numbers.scatter(0, order, numbers)
         out.append(numbers.reshape(input._meta.shape))
     if counts:
+        first = true_places(ends, count, (flat._meta.numel,)).reshape(-1)
         out.append(cat([first[1:], first.new_full((1,), flat._meta.numel)]) - first)
     return out
 

@@ -12,7 +12,7 @@ from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.creation import linspace
-from .counting import searchsorted
+from .counting import extremes, searchsorted
 
 
 class Histogram(NamedTuple):
@@ -42,7 +42,7 @@ def _edges(name: str, x: Tensor, bins: Any, ends: tuple[float, float] | None) ->
     if count < 1:
         raise RangeError(f"{name}: bins is {count}; there must be at least one.")
     if ends is None:
-        ends = tuple(v.item() for v in x.aminmax()) if x.numel() else (0.0, 1.0)
+        ends = extremes(x) if x.numel() else (0.0, 1.0)
     low, high = ends
     if not low <= high or high - low == float("inf"):
         raise RangeError(f"{name}: from {low} to {high} is not a finite range.")

@@ -13,14 +13,14 @@ from ...errors import DimensionError, DTypeError, ShapeError
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch, flag
 from ...op.kernel.source import load
 from ...op.public import function
-from ...op.rules import as_input
+from ...op.rules import as_input, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, broadcast_shapes
 from ...tensors.tensor import Tensor
-from ..shape.joining import stack
 from ..shape.movement import contiguous, copy_
 from ..shape.views import broadcast_tensors
 from .bounds import integers, outside
@@ -163,36 +163,109 @@ def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
     copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
 
 
-def _true_launch(call: Call) -> Launch:
-    count = call["running"].numel
-    return Launch(
-        "index/true_places",
-        -(-count // 64),
-        {"count": count, "places": call["count"]},
-        bind={"ends": "running"},
-    )
+def _true_launches(call: Call) -> list[Launch]:
+    """A dispatch for each axis."""
+    count, shape = call["running"].numel, call["shape"]
+    params: dict[str, int | float] = {"count": count, "places": call["count"]}
+    return [
+        Launch(
+            "index/true_places",
+            -(-count // 64),
+            {**params, "axis": k, "length": length, "inner": prod(shape[k + 1 :])},
+            bind={"ends": "running"},
+        )
+        for k, length in enumerate(shape)
+    ]
 
 
 @op(
     public="nonzero",
     dtype=lambda call: (dt.int64, dt.int64),
-    shape=lambda call: Size((call["count"],)),
-    kernel=_true_launch,
-    reference=lambda running, count: np.flatnonzero(np.diff(running, prepend=0)).astype(np.int64),
+    shape=lambda call: Size((len(call["shape"]), call["count"])),
+    kernel=_true_launches,
+    reference=lambda running, count, shape: np.stack(
+        np.unravel_index(np.flatnonzero(np.diff(running, prepend=0)), shape)
+    ).astype(np.int64),
     grad=None,
 )
-def true_places(running: Tensor, count: int) -> Tensor:
-    """The places of what is true, in order.
+def true_places(running: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
+    """The places of what is true, in order, a row for each axis.
 
     Args:
         running: (n,) int32, the running sum of what is true.
         count: its last element.
+        shape: of n elements, at least one axis.
     """
+
+
+def _chosen_launch(call: Call, rows: int, places: int, spread: bool) -> Launch:
+    """The dispatch between all rows and those that are chosen."""
+    x = call["input"]
+    params: dict[str, int | float] = {"inner": prod(x.shape[1:]), "places": places}
+    params["count"] = rows * params["inner"]
+    file = load("index/chosen").fill({"T": register_type(x.dtype), "SPREAD": flag(spread)})
+    return Launch(file, -(-int(params["count"]) // 64), params, bind={"x": "input", "ends": "running"})
+
+
+def _spread_reference(input, running):
+    is_chosen = np.diff(running, prepend=0) > 0
+    out = np.zeros((len(running), *input.shape[1:]), input.dtype)
+    out[is_chosen] = input
+    return out
+
+
+def _chosen_grad(g: Tensor, running: Tensor) -> Tensor:
+    return spread_rows(g, running)
+
+
+@op(
+    public="masked_select",
+    dtype=same,
+    shape=lambda call: Size((call["count"], *call["input"].shape[1:])),
+    kernel=lambda call: _chosen_launch(call, call["running"].numel, call["count"], False),
+    reference=lambda input, running, count: input[np.diff(running, prepend=0) > 0],
+    grad={"input": _chosen_grad},
+)
+def chosen_rows(input: Tensor, running: Tensor, count: int) -> Tensor:
+    """The rows that are chosen, in order.
+
+    Args:
+        input: (n, ...).
+        running: (n,) int32, the running sum of what is chosen.
+        count: its last element.
+    """
+
+
+@op(
+    public="masked_select",
+    dtype=same,
+    shape=lambda call: Size((call["running"].numel, *call["input"].shape[1:])),
+    kernel=lambda call: _chosen_launch(call, call["running"].numel, call["input"].shape[0], True),
+    reference=_spread_reference,
+    grad={"input": lambda g, running, input_meta: chosen_rows(g, running, input_meta.shape[0])},
+)
+def spread_rows(input: Tensor, running: Tensor) -> Tensor:
+    """The gradient of `chosen_rows`: its rows where they come from, and zeros elsewhere."""
+
+
+def select_rows(input: Tensor, mask: Tensor) -> Tensor:
+    """``input[mask]``, for a mask over the first axes. Waits for the device: their number is data."""
+    ends = running_count(mask)
+    count = int(ends[-1].item()) if mask._meta.numel else 0
+    rows = input.reshape(mask._meta.numel, *input.shape[mask._meta.rank :])
+    if getattr(input, "is_batched", False):
+        return rows.index_select(0, true_places(ends, count, (mask._meta.numel,)).reshape(-1))
+    return chosen_rows(rows, ends, count)
 
 
 def running_count(mask: Tensor) -> Tensor:
     """How many elements of a mask are true up to each, int32, as one axis."""
     return mask.reshape(-1).cumsum(0, dtype=dt.int32)
+
+
+def _is_true(input: Tensor) -> Tensor:
+    """A mask of what is not zero."""
+    return input if input._meta.dtype is dt.bool_ else input.detach() != 0
 
 
 @function(method=True)
@@ -203,7 +276,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     Returns:
         (n, axes) int64; with ``as_tuple`` a tuple of (n,) tensors, one per axis.
     """
-    ends = running_count(input.detach() != 0)
+    ends = running_count(_is_true(input))
     return _places(input, ends, ends[-1].item() if input._meta.numel else 0, as_tuple)
 
 
@@ -213,26 +286,19 @@ async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
 
     Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
     """
-    ends = running_count(input.detach() != 0)
+    ends = running_count(_is_true(input))
     return _places(input, ends, await ends[-1].item_async() if input._meta.numel else 0, as_tuple)
 
 
 def _places(input: Tensor, ends: Tensor, count: Any, as_tuple: bool):
     """The columns of a result, of which there are as many as axes; a number is a vector of one."""
-    shape, place = input._meta.shape, true_places(ends, int(count))
-    if boolean(as_tuple, "as_tuple") and not shape:
-        return (place,)
-    columns = []
-    for k, length in enumerate(shape):
-        column, inner = place, prod(shape[k + 1 :])
-        if inner > 1:
-            column = column // inner
-        columns.append(column % length if k and length else column)
-    if as_tuple:
-        return tuple(columns)
-    if len(columns) == 1:
-        return place.unsqueeze(1)
-    return stack(columns, 1) if columns else place.new_zeros((place.numel(), 0))
+    shape = tuple(input._meta.shape)
+    columns = true_places(ends, int(count), shape or (1,))
+    if boolean(as_tuple, "as_tuple"):
+        return columns.unbind(0)
+    if len(shape) == 1:
+        return columns.reshape(-1, 1)
+    return contiguous(columns.t()) if shape else columns.new_zeros((int(count), 0))
 
 
 @function(method=True)
@@ -251,4 +317,4 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
             f"masked_select: the mask is {mask.dtype}, not bool. Compare it first, for example mask != 0."
         )
     input, mask = broadcast_tensors(input, mask)
-    return input.reshape(-1).index_select(0, nonzero(mask.reshape(-1)).reshape(-1))
+    return select_rows(input, mask)
