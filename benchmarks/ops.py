@@ -7,11 +7,12 @@ Run: scripts/browser benchmarks/ops.py -- [OPTION...] [NAME...]   (add --native 
     --pytorch        the same rows under PyTorch on CUDA: python benchmarks/ops.py --pytorch
 
 Each row is an expression. Its bytes are those of the operands named in it and of its result, each once; its
-share is bytes per second, of those of `x.clone()`. Time is that of the device: calls are queued and waited
-for together, two lengths are subtracted, and the median of several pairs is taken. Copies take turns with
-them, so that the share is one of the same moment: a GPU is not as fast at all times. What is made of several
-launches is measured as they are and fused, which no two calls are, and the shorter time counts. The last line
-is JSON.
+share is bytes per second, of those of `x.clone()`. Time is that of the device: the sum of what timestamps say
+of the call's launches, the median of several calls. What is made of several launches is measured as they are
+and fused, which no two calls are, and the shorter time counts. Copies take turns with the rows, so that the
+share is one of the same moment: a GPU is not as fast at all times. A row that waits for the device in its
+middle, and everything where an adapter has no timestamps and under PyTorch, is measured by the clock: calls
+are queued and waited for together, and two lengths are subtracted. The last line is JSON.
 """
 
 import argparse
@@ -22,11 +23,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PAIRS = 5
+PAIRS = 9
 # Seconds that the longer of two queues should take, and calls that it may have: their results are held.
 QUEUE, MOST_CALLS = 0.02, 48
-# Queues of a length before its fused launches are measured.
-WARM_UP = 6
+# Calls before launches are measured by timestamps.
+WARM_UP = 3
 
 UNARY = """abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2
 expm1 floor frac isfinite isinf isnan isneginf isposinf lgamma log log10 log1p log2 logical_not logit
@@ -135,6 +136,9 @@ ROWS: dict[str, str] = {
     "outer": "t.outer(v, v)",
 }
 
+# Rows that wait for the device in their middle.
+WAITING = {"unique", "bincount", "nonzero", "masked_select"}
+
 
 def operands(t: Any, count: int) -> dict[str, Any]:
     """The tensors that expressions name, made by the library itself from one seed."""
@@ -169,6 +173,7 @@ class Ours:
 
         self.t, self.info = t, t.webgpu.get_device_properties()
         self.title = f"{self.info.host} {self.info.version}: {self.info.vendor} {self.info.description}"
+        self.has_timestamps = "timestamp-query" in self.info.features and not self.info.is_software
         self.is_software = self.info.is_software
         self.wait: Callable[[], Any] = lambda: stream().synchronize()
         self.is_ready = lambda: not self.stats()["compiling"]
@@ -176,9 +181,13 @@ class Ours:
         self.enable = enable
         enable(False)
 
-    def seconds(self, run: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, float]:
+    def seconds(
+        self, run: Callable[[], Any], copy: Callable[[], Any], is_waiting: bool
+    ) -> tuple[float, float]:
         """What a call takes, and a copy. Several launches may be fused, if that is shorter."""
-        took = seconds(self, run, copy)
+        if not self.has_timestamps or is_waiting:
+            return seconds(self, run, copy)
+        took = self.stamped(run, copy)
         before = self.stats()["dispatches"]
         run()
         self.wait()
@@ -186,9 +195,29 @@ class Ours:
             return took
         self.enable(True, at_once=True)
         try:
-            return min(took, seconds(self, run, copy, WARM_UP))
+            return min(took, self.stamped(run, copy))
         finally:
             self.enable(False)
+
+    def stamped(self, run: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, float]:
+        """What timestamps say of the launches of a call, and of a copy, in turns."""
+
+        def once(call: Callable[[], Any]) -> float:
+            with self.t.debug.trace(time=True) as launches:
+                held = call()
+                self.t.webgpu.flush()
+            self.wait()
+            del held
+            return sum(launch.seconds for launch in launches)
+
+        for _ in range(WARM_UP):
+            once(run)
+            once(copy)
+        while not self.is_ready():
+            once(run)
+        pairs = [(once(run), once(copy)) for _ in range(PAIRS)]
+        of_call, of_copy = (statistics.median(column) for column in zip(*pairs, strict=True))
+        return of_call, of_copy
 
 
 class PyTorch:
@@ -202,7 +231,7 @@ class PyTorch:
         t.set_default_device("cuda")
         self.wait: Callable[[], Any] = t.cuda.synchronize
         self.is_ready = lambda: True
-        self.seconds = lambda run, copy: seconds(self, run, copy)
+        self.seconds = lambda run, copy, _: seconds(self, run, copy)
 
 
 def size(value: Any) -> int:
@@ -218,21 +247,15 @@ class Queue:
     Args:
         library: whose.
         run: the call.
-        warm_up: queues of a length before any counts.
     """
 
-    def __init__(self, library: Ours | PyTorch, run: Callable[[], Any], warm_up: int = 0):
+    def __init__(self, library: Ours | PyTorch, run: Callable[[], Any]):
         self._library, self._run = library, run
         self._seconds(2)
         while not library.is_ready():
             self._seconds(1)
         self._calls = max(2, min(MOST_CALLS, int(QUEUE / max(self._seconds(2) / 2, 1e-6))))
         self._few = max(1, self._calls // 4)
-        for _ in range(warm_up):
-            self._seconds(self._calls)
-            self._seconds(self._few)
-        while not library.is_ready():
-            self._seconds(self._few)
 
     def _seconds(self, calls: int) -> float:
         held = []
@@ -248,11 +271,9 @@ class Queue:
         return (self._seconds(self._calls) - self._seconds(self._few)) / (self._calls - self._few)
 
 
-def seconds(
-    library: Ours | PyTorch, run: Callable[[], Any], copy: Callable[[], Any], warm_up: int = 0
-) -> tuple[float, float]:
-    """What a call and a copy take, in turns."""
-    queues = Queue(library, run, warm_up), Queue(library, copy)
+def seconds(library: Ours | PyTorch, run: Callable[[], Any], copy: Callable[[], Any]) -> tuple[float, float]:
+    """What a call and a copy take by the clock, in turns."""
+    queues = Queue(library, run), Queue(library, copy)
     pairs = [[queue.seconds() for queue in queues] for _ in range(PAIRS)]
     of_call, of_copy = (statistics.median(column) for column in zip(*pairs, strict=True))
     return of_call, of_copy
@@ -279,7 +300,7 @@ def main() -> None:
             continue
         run = eval(f"lambda: {text}", scope)
         nbytes = size(run()) + sum(size(named[n]) for n in {*re.findall(r"\b[a-z]\b", text)} & {*named})
-        took, of_copy = library.seconds(run, copy)
+        took, of_copy = library.seconds(run, copy, name in WAITING)
         rate, share = nbytes / took / 1e9, nbytes / took * of_copy / copied
         rows[name] = {
             "us": float(f"{1e6 * took:.4g}"), "GB/s": float(f"{rate:.4g}"), "share": round(share, 3)

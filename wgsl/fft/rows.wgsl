@@ -37,7 +37,10 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 
-var<workgroup> held: array<vec2<f32>, N * ROWS>;
+// Padded by an element in four, so that neighbours never write to one bank.
+var<workgroup> held: array<vec2<f32>, N * ROWS * 5u / 4u>;
+// The first quarter of the N-th roots of 1.
+var<workgroup> roots: array<vec2<f32>, QUARTER>;
 
 // Elements a quarter of the row apart.
 struct Four {
@@ -47,12 +50,15 @@ struct Four {
     d: vec2<f32>,
 }
 
-// The k-th power of the n-th root of 1; the step is that of n = 4.
-fn factor(k: u32, n: u32) -> vec2<f32> {
-    let step = vec2<f32>(params.step_high, params.step_low) * (4.0 / f32(n));
-    let root = unit_root(k, n, step);
-    return select(root, vec2<f32>(root.x, -root.y), INVERSE);
+// The k-th of the N-th roots of 1, of the first three quarters.
+fn factor(k: u32) -> vec2<f32> {
+    let root = roots[k % QUARTER];
+    let quarters = k / QUARTER;
+    let turned = select(vec2<f32>(root.y, -root.x), vec2<f32>(-root.y, root.x), INVERSE);
+    return select(select(root, turned, quarters == 1u), -root, quarters == 2u);
 }
+
+fn padded(i: u32) -> u32 { return i + i / 4u; }
 
 fn first_four(base: u32, j: u32) -> Four {
     return Four(load_x(base + j), load_x(base + j + QUARTER), load_x(base + j + 2u * QUARTER),
@@ -60,15 +66,15 @@ fn first_four(base: u32, j: u32) -> Four {
 }
 
 fn take(at: u32, j: u32) -> Four {
-    return Four(held[at + j], held[at + j + QUARTER], held[at + j + 2u * QUARTER],
-        held[at + j + 3u * QUARTER]);
+    return Four(held[padded(at + j)], held[padded(at + j + QUARTER)],
+        held[padded(at + j + 2u * QUARTER)], held[padded(at + j + 3u * QUARTER)]);
 }
 
-fn pass_of_four(four: Four, j: u32, done: u32) -> Four {
-    let l = j % done;
-    let b = complex_mul(factor(l, 4u * done), four.b);
-    let c = complex_mul(factor(2u * l, 4u * done), four.c);
-    let d = complex_mul(factor(3u * l, 4u * done), four.d);
+fn pass_of_four(four: Four, j: u32, done: u32, step: u32) -> Four {
+    let k = (j & (done - 1u)) * step;
+    let b = complex_mul(factor(k), four.b);
+    let c = complex_mul(factor(2u * k), four.c);
+    let d = complex_mul(factor(3u * k), four.d);
     let even = four.a + c;
     let odd = four.a - c;
     let sum = b + d;
@@ -77,24 +83,25 @@ fn pass_of_four(four: Four, j: u32, done: u32) -> Four {
 }
 
 fn pass_of_two(four: Four, j: u32) -> Four {
-    let c = complex_mul(factor(j, N), four.c);
-    let d = complex_mul(factor(j + QUARTER, N), four.d);
+    let c = complex_mul(factor(j), four.c);
+    let d = complex_mul(factor(j + QUARTER), four.d);
     return Four(four.a + c, four.b + d, four.a - c, four.b - d);
 }
 
-fn passed(four: Four, j: u32, done: u32) -> Four {
+fn passed(four: Four, j: u32, done: u32, step: u32) -> Four {
     if (4u * done > N) {
         return pass_of_two(four, j);
     }
-    return pass_of_four(four, j, done);
+    return pass_of_four(four, j, done, step);
 }
 
 fn put(at: u32, j: u32, done: u32, four: Four) {
-    let first = at + j / done * 4u * done + j % done;
-    held[first] = four.a;
-    held[first + done] = four.b;
-    held[first + 2u * done] = four.c;
-    held[first + 3u * done] = four.d;
+    let l = j & (done - 1u);
+    let first = at + 4u * (j - l) + l;
+    held[padded(first)] = four.a;
+    held[padded(first + done)] = four.b;
+    held[padded(first + 2u * done)] = four.c;
+    held[padded(first + 3u * done)] = four.d;
 }
 
 fn store_four(base: u32, j: u32, four: Four) {
@@ -124,6 +131,13 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         four_2 = first_four(base, j + 2u * LANES);
         four_3 = first_four(base, j + 3u * LANES);
     }
+    for (var k = lane; k < QUARTER; k += WORKGROUP) {
+        let root = unit_root(k, N, vec2<f32>(params.step_high, params.step_low));
+        roots[k] = select(root, vec2<f32>(root.x, -root.y), INVERSE);
+    }
+    workgroupBarrier();
+    // subsequences of length `done`, a power of two, have been transformed; `step` is QUARTER / done
+    var step = QUARTER;
     for (var done = 1u; done < N; done *= 4u) {
         if (done > 1u) {
             four_0 = take(at, j);
@@ -133,11 +147,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 four_3 = take(at, j + 3u * LANES);
             }
         }
-        four_0 = passed(four_0, j, done);
-        if (EACH > 1u) { four_1 = passed(four_1, j + LANES, done); }
+        four_0 = passed(four_0, j, done, step);
+        if (EACH > 1u) { four_1 = passed(four_1, j + LANES, done, step); }
         if (EACH > 2u) {
-            four_2 = passed(four_2, j + 2u * LANES, done);
-            four_3 = passed(four_3, j + 3u * LANES, done);
+            four_2 = passed(four_2, j + 2u * LANES, done, step);
+            four_3 = passed(four_3, j + 3u * LANES, done, step);
         }
         if (4u * done < N) {
             workgroupBarrier();  // all have been taken
@@ -149,6 +163,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             }
             workgroupBarrier();
         }
+        step /= 4u;
     }
     if (row >= params.rows) {
         return;

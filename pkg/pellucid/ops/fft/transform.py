@@ -29,6 +29,8 @@ _LARGEST = 61
 # elements or some times four, and the fewest lanes of a workgroup.
 _SHORTEST, _LONGEST = 64, 4096
 _LANES, _FEWEST = 256, 64
+# Workgroup memory for an element of a row, with what pads it and a quarter of a root.
+_BYTES = 12
 _WHOLE = {dt.float32: dt.complex64, dt.float64: dt.complex128}
 
 
@@ -70,7 +72,7 @@ def _is_held(n: int, inner: int) -> bool:
     if is_direct() or inner > 1 or n < _SHORTEST or n & n - 1:
         return False
     room = stream().open().info.limits.get("maxComputeWorkgroupStorageSize", 16384)
-    return 8 * n <= min(room, 8 * _LONGEST)
+    return n <= _LONGEST and n * _BYTES <= room
 
 
 def _rows(call: Call, n: int) -> Launch:
@@ -80,7 +82,7 @@ def _rows(call: Call, n: int) -> Launch:
     rows = call.out.numel // n
     holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "INVERSE": flag(call["inverse"])}
     bind = {"x": "input", "out": "out"}
-    return Launch("fft/rows", -(-rows // together), {"rows": rows} | _step(4), holes, bind)
+    return Launch("fft/rows", -(-rows // together), {"rows": rows} | _step(n), holes, bind)
 
 
 def _passes(call: Call) -> list[Launch]:
