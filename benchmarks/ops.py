@@ -188,6 +188,8 @@ class Ours:
         if not self.has_timestamps or is_waiting:
             return seconds(self, run, copy)
         took = self.stamped(run, copy)
+        if not took[0]:  # no launch, but a copy of the device's own
+            return seconds(self, run, copy)
         before = self.stats()["dispatches"]
         run()
         self.wait()

@@ -206,6 +206,7 @@ def quotient(length: int) -> tuple[int, int]:
         >>> (2 * 100 * factor >> 32) >> shift
         14
     """
+    length = max(length, 1)  # of no elements none is looked for
     shift = (length - 1).bit_length()
     return -(-(1 << 31 + shift) // length), shift
 

@@ -20,7 +20,8 @@ LENGTHS = [1, 3, 16, 17, 64, 65, 130, 256, 257, 1000, 1024, 1025, 2048, 2049, 40
 
 # Of many rows each gets fewer lanes.
 @pytest.mark.parametrize(
-    ("rows", "columns"), [*product((1, 7), LENGTHS), *((300, n) for n in LENGTHS if n <= 2049)]
+    ("rows", "columns"),
+    [*product((1, 7), LENGTHS), *((300, n) for n in LENGTHS if n <= 2049), (20, 8200), (2, 32768)],
 )
 def test_softmax_and_norms(rows, columns):
     x, weight, bias = normal(rows, columns) * 3 + 1, normal(columns), normal(columns)
@@ -57,10 +58,10 @@ def test_special_values_stay_in_their_rows(columns, copies, name):
     np.testing.assert_allclose(getattr(device(x), name)(-1).numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("columns", [700, 8192, 20000])
+@pytest.mark.parametrize(("rows", "columns"), [(5, 700), (5, 8192), (17, 8192), (18, 9000), (3, 33000)])
 @pytest.mark.parametrize("has_weight", [False, True])
-def test_gradients_of_norms(columns, has_weight):
-    x, g, weight = normal(5, columns) * 3 + 1, normal(5, columns), normal(columns)
+def test_gradients_of_norms(rows, columns, has_weight):
+    x, g, weight = normal(rows, columns) * 3 + 1, normal(rows, columns), normal(columns)
     ours, theirs = device(x).requires_grad_(), torch.tensor(x, dtype=torch.float64, requires_grad=True)
     mine = device(weight) if has_weight else None
     other = torch.tensor(weight, dtype=torch.float64) if has_weight else None
@@ -74,13 +75,14 @@ def test_gradients_of_norms(columns, has_weight):
         np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.parametrize("columns", [700, 9000, 20000])
-def test_norms_of_special_values_stay_in_their_rows(columns):
+@pytest.mark.parametrize(("copies", "columns"), [(1, 700), (1, 9000), (3, 9000), (1, 40000)])
+def test_norms_of_special_values_stay_in_their_rows(copies, columns):
     x = normal(6, columns) * 3 + 1
     x[1, columns // 2] = np.nan
     x[2, -1] = np.inf
     x[3] = 7  # no variance
     x[4] = 1e3 + normal(columns)  # little beside the mean
+    x = np.tile(x, (copies, 1))
     ours, theirs = device(x), torch.tensor(x, dtype=torch.float64)
     for mine, expected in (
         (layer_norm(ours, (columns,)), F.layer_norm(theirs, (columns,))),

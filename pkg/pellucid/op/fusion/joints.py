@@ -17,6 +17,7 @@ from ...ops.quant.vectors import vectors
 from ..kernel.source import load
 from ..launches import RegisteredLaunch, on_thin, register
 from .commands import FusionCommand, run_of
+from .work import WRITING, Work
 
 # Joints of each kind that are remembered.
 _MOST_JOINTS = 1024
@@ -69,9 +70,10 @@ class Joiner:
         # Whether what was found gives the bits of its parts; a product that sums in another order does not.
         self.is_exact = True
 
-    def _look(self) -> None:
+    def _look(self) -> Work[None]:
         """Find who uses and who ends each slot."""
         for k, r in enumerate(self._commands):
+            yield int(r.is_run)
             if r.code == FREE:
                 self._ends[r.slots[0]] = k
             elif r.code != ALLOC:
@@ -79,7 +81,7 @@ class Joiner:
                     self._touching[slot].append(k)
         self._short = {r.slots[0] for r in self._commands if r.code == ALLOC} & self._ends.keys()
 
-    def run(self) -> list[FusionCommand]:
+    def run(self) -> Work[list[FusionCommand]]:
         """The commands, with those of a pattern replaced by the one that stands for them."""
         attend, write = load("attention/decode_step").header.joins[4], load("attention/place").header.joins[2]
         # The step before what it contains.
@@ -90,16 +92,18 @@ class Joiner:
         )
         if not any(begin for _, begin in found_from):
             return self._commands
-        self._look()
+        yield from self._look()
         placed: dict[int, FusionCommand] = {}
         gone: set[int] = set()
         for find, begin in found_from:
             for k in begin:
+                yield 1
                 found = None if k in gone else find(k, gone)
                 if found is not None:
                     joint, numbers = found
                     # The norm before products waits for the first of them; all else comes early.
                     first = k if find == self._vectors else min(numbers)
+                    yield WRITING * (joint.node.number < 0)
                     placed[first] = self._stand_for(joint, [self._commands[n] for n in numbers])
                     gone.update(numbers)
                     self.is_exact = self.is_exact and find == self._place

@@ -20,7 +20,7 @@ from ..launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, reg
 from .facts import FIXED_AT_ZERO
 from .groups import Group, Member, Value
 from .sites import Site, sites
-from .work import Work
+from .work import WRITING, Work
 
 # Where a word comes from: the number of a member, and the word of its command behind the head.
 Word = tuple[int, int]
@@ -59,8 +59,6 @@ class _Recipe:
 # By form: what was made of groups before. A model's layers are alike.
 _recipes: dict[tuple, _Recipe] = {}
 _MOST_RECIPES = 4096
-# What writing a kernel costs, in launches looked at.
-_WRITING = 40
 
 
 class _Writer:
@@ -342,7 +340,7 @@ def fuse(group: Group, words: list[int]) -> Work[Fused | None]:
         if len(_recipes) >= _MOST_RECIPES:
             _recipes.clear()
         _recipes[form] = recipe
-        yield _WRITING
+        yield WRITING
     yield len(group.members)
     if recipe.node is None:
         return None

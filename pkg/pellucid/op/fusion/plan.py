@@ -88,7 +88,7 @@ def _whole(words: list[int]) -> Work[FusionPlan]:
         commands.append(command)
         yield int(command.node is not None)
     joiner = Joiner(words, commands)
-    planner = Planner(words, joiner.run())
+    planner = Planner(words, (yield from joiner.run()))
     placed = yield from planner.run()
     allocations = {r.slots[0]: r for r in placed if isinstance(r, FusionCommand) and r.code == ALLOC}
     freed = {r.slots[0] for r in placed if isinstance(r, FusionCommand) and r.code == FREE}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
+# What writing a kernel takes.
+WRITING = 40
 Result = TypeVar("Result")
 Work = Generator[int, None, Result]
 

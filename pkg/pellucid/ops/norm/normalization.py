@@ -23,8 +23,9 @@ from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 from ..reduce.reductions import mean, sum, wide_mean
 
-# So many rows fill a GPU with a workgroup each.
-_MANY = 2048
+# So many rows fill a GPU with a workgroup each. So few are those of a step of decoding: its norm is one
+# kernel, which products take into theirs, unless its rows are longer than any model's.
+_MANY, _FEW, _LONGEST = 2048, 16, 32768
 # The distance from 1 to the next number, which PyTorch adds where rms_norm is given no eps.
 _EPSILON = {dt.float64: 2.0**-52, dt.float32: 2.0**-23, dt.float16: 2.0**-10, dt.bfloat16: 2.0**-7}
 
@@ -56,7 +57,7 @@ def _launches(call: Call, kind: str, flags: dict[str, bool], eps: float) -> list
     rows = call.out.numel // max(columns, 1)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
     bind = {"x": "input"}
-    if columns >= LONG and rows < _MANY:
+    if _are_shared(rows, columns):
         bind |= {} if "HAS_BIAS" in flags else {"bias": "input"}
         flags = {"HAS_BIAS": False, **flags, "CENTRED": kind == "layer"}
         return _in_parts(call, "norm/parts", "norm/finish", 2, flags, params, bind)
@@ -64,6 +65,11 @@ def _launches(call: Call, kind: str, flags: dict[str, bool], eps: float) -> list
     file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
     holes = {name: flag(on) for name, on in flags.items()}
     return [Launch(lanes.fill(file, holes), lanes.grid(rows), params, bind=bind)]
+
+
+def _are_shared(rows: int, columns: int) -> bool:
+    """Whether a row is worth several workgroups."""
+    return columns >= (_LONGEST if rows < _FEW else LONG) and rows < _MANY
 
 
 def _in_parts(
@@ -114,7 +120,7 @@ def _gradient_launches(call: Call) -> list[Launch]:
     rows = call.out.numel // max(columns, 1)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
     bind = {"x": "input"}
-    if columns >= LONG and rows < _MANY:
+    if _are_shared(rows, columns):
         return _in_parts(call, "norm/gradient_parts", "norm/gradient_finish", 4, flags, params, bind)
     lanes = rows_of(columns, several=False)
     source = lanes.fill("norm/gradient", {name: flag(on) for name, on in flags.items()})
