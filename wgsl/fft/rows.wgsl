@@ -37,10 +37,10 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 
-// Padded by an element in four, so that neighbours never write to one bank.
-var<workgroup> held: array<vec2<f32>, N * ROWS * 5u / 4u>;
+// Both are padded, so that few neighbours meet in a bank, whatever power of two lies between them.
+var<workgroup> held: array<vec2<f32>, N * ROWS * 9u / 8u>;
 // The first quarter of the N-th roots of 1.
-var<workgroup> roots: array<vec2<f32>, QUARTER>;
+var<workgroup> roots: array<vec2<f32>, QUARTER + QUARTER / 16u + QUARTER / 256u>;
 
 // Elements a quarter of the row apart.
 struct Four {
@@ -52,13 +52,15 @@ struct Four {
 
 // The k-th of the N-th roots of 1, of the first three quarters.
 fn factor(k: u32) -> vec2<f32> {
-    let root = roots[k % QUARTER];
+    let root = roots[root_place(k % QUARTER)];
     let quarters = k / QUARTER;
     let turned = select(vec2<f32>(root.y, -root.x), vec2<f32>(-root.y, root.x), INVERSE);
     return select(select(root, turned, quarters == 1u), -root, quarters == 2u);
 }
 
-fn padded(i: u32) -> u32 { return i + i / 4u; }
+fn root_place(k: u32) -> u32 { return k + k / 16u + k / 256u; }
+
+fn padded(i: u32) -> u32 { return i + i / 8u; }
 
 fn first_four(base: u32, j: u32) -> Four {
     return Four(load_x(base + j), load_x(base + j + QUARTER), load_x(base + j + 2u * QUARTER),
@@ -133,7 +135,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     for (var k = lane; k < QUARTER; k += WORKGROUP) {
         let root = unit_root(k, N, vec2<f32>(params.step_high, params.step_low));
-        roots[k] = select(root, vec2<f32>(root.x, -root.y), INVERSE);
+        roots[root_place(k)] = select(root, vec2<f32>(root.x, -root.y), INVERSE);
     }
     workgroupBarrier();
     // subsequences of length `done`, a power of two, have been transformed; `step` is QUARTER / done
