@@ -14,6 +14,10 @@ import pellucid as torch
 from pellucid.op.fusion import window
 
 
+# Windows in which a program is planned: each makes a part, and at most one that writes a kernel.
+TURNS = 12
+
+
 def program(chance: random.Random) -> list[tuple]:
     """A few steps of any kind."""
     names = [*UNARY, *BINARY]
@@ -38,7 +42,7 @@ def main(count: int) -> None:
         with torch.webgpu.fusion(False):
             plain = run(steps, inputs, held)
         with torch.webgpu.fusion(True):
-            for _ in range(2):
+            for _ in range(TURNS):
                 run(steps, inputs, held)
             while torch.webgpu.memory_stats()["compiling"]:
                 torch.webgpu.synchronize()

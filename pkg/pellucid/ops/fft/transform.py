@@ -28,7 +28,7 @@ _LARGEST = 61
 # Rows that workgroup memory holds, of a power of two; the most lanes that share one, each of which makes four
 # elements or some times four, and the fewest lanes of a workgroup.
 _SHORTEST, _LONGEST = 64, 4096
-_LANES, _FEWEST = 256, 64
+_LANES, _FEWEST = 512, 64
 # Workgroup memory for an element of a row, with what pads it and a quarter of a root.
 _BYTES = 12
 _WHOLE = {dt.float32: dt.complex64, dt.float64: dt.complex128}
@@ -77,7 +77,9 @@ def _is_held(n: int, inner: int) -> bool:
 
 def _rows(call: Call, n: int) -> Launch:
     """All passes in one dispatch."""
-    each = max(n // 4 // _LANES, 1)
+    limits = stream().open().info.limits
+    lanes = min(_LANES, limits.get("maxComputeInvocationsPerWorkgroup", 256))
+    each = max(n // 4 // lanes, 1)
     together = max(_FEWEST * 4 * each // n, 1)
     rows = call.out.numel // n
     holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "INVERSE": flag(call["inverse"])}
