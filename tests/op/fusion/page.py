@@ -13,7 +13,6 @@ from programs import BINARY, UNARY, run
 import pellucid as torch
 from pellucid.op.fusion import window
 
-
 # Windows in which a program is planned: each makes a part, and at most one that writes a kernel.
 TURNS = 12
 

@@ -9,8 +9,9 @@ import pytest
 
 import pellucid as torch
 from pellucid.device.stream import stream
-from pellucid.op.fusion import window
+from pellucid.op.fusion import known, window
 from pellucid.op.fusion.known import PlanCache
+from pellucid.op.fusion.plan import planning
 
 pytestmark = pytest.mark.gpu
 
@@ -24,7 +25,7 @@ def fused():
 @pytest.fixture
 def planned(monkeypatch):
     """How many words each window has that is planned from here on."""
-    lengths, planning = [], window.planning
+    lengths = []
 
     def counted(words, period):
         lengths.append(len(words))
@@ -311,16 +312,45 @@ def test_an_interrupt_while_planning_loses_nothing(monkeypatch):
         np.testing.assert_array_equal(y.numpy(), plain)
 
 
-def test_a_long_window_is_planned_a_part_at_a_time(monkeypatch):
-    """Where kernels are compiled beside Python, no window waits for a whole plan."""
-    x = torch.linspace(0, 1, 256)
-    host = stream().open()
-    monkeypatch.setattr(host, "compiles_beside", True, raising=False)
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Windows are planned as where kernels are compiled beside Python; the structures that are known."""
+    monkeypatch.setattr(stream().open(), "compiles_beside", True, raising=False)
     monkeypatch.setattr(window, "_LEAST", 16)
     monkeypatch.setattr(window, "_known", PlanCache(1 << 18))
+    return window._known
+
+
+def test_what_waits_for_a_plan_is_planned_after_others(in_parts, monkeypatch):
+    """Plans that are being made take memory: few are at a time, and none that no longer comes."""
+    monkeypatch.setattr(known, "_MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(known, "_LATE", 20)
+    x = torch.linspace(0, 1, 256)
+
+    def run(length):
+        y = x
+        for k in range(length):
+            y = y.sin() * (k + 2)
+        return y
+
+    for _ in range(3):
+        dispatches(lambda: run(90))  # and never again
+    counts = {60: [], 70: []}
+    for _ in range(100):
+        for length, found in counts.items():
+            found.append(dispatches(lambda length=length: run(length))[0])
+        assert len([one for one in in_parts._by_key.values() if one.under_way is not None]) <= 1
+    for length, found in counts.items():
+        assert found[0] == 2 * length
+        assert found[-1] < length
+
+
+def test_a_long_window_is_planned_a_part_at_a_time(in_parts, monkeypatch):
+    """Where kernels are compiled beside Python, no window waits for a whole plan."""
+    x = torch.linspace(0, 1, 256)
     parts: list[list[int]] = []
 
-    def counted(words, period, make=window.planning):
+    def counted(words, period, make=planning):
         work = make(words, period)
         while True:
             try:
@@ -345,7 +375,7 @@ def test_a_long_window_is_planned_a_part_at_a_time(monkeypatch):
         counts.append(taken)
         results.append(y)
     assert counts[-1] < counts[0] == 300
-    assert not parts[0]
+    assert sum(parts[0]) < 5  # what was recorded before
     assert sum(map(sum, parts)) > 600  # launches are looked at more than once
     assert all(sum(part[:-1]) < 100 for part in parts)  # and none of 300 at one window
     for y in results[1:]:

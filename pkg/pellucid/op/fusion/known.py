@@ -23,6 +23,9 @@ _PROBES = 8
 _MOST_SEEN = 8
 # Planning takes about as long as this many windows that run as recorded: a plan that made as many has paid.
 _PAID = 64
+# Words of the windows whose plans are being made, which take much more memory; others wait for them. One that
+# did not come among so many windows is not waited for.
+_MOST_UNDER_WAY, _LATE = 1 << 14, 1024
 # How often a structure whose plans did not pay must come before it is planned again; doubled each time.
 _WAIT = 8
 # Structures that wait for that; past that those that have done so for longest are forgotten.
@@ -157,8 +160,8 @@ class Known:
 
     @property
     def words(self) -> int:
-        """Words of the windows of its plans."""
-        return self.pattern.size * len(self.plans)
+        """Words of the windows of its plans; one that waits for a plan is kept likewise."""
+        return self.pattern.size * max(len(self.plans), 1)
 
 
 @dataclass
@@ -190,6 +193,7 @@ class PlanCache:
     def __init__(self, most_words: int):
         self._most = most_words
         self._waiting: dict[bytes, _Wait] = {}
+        self._under_way: list[Known] = []
         self._turn = 0
         self._by_key: dict[bytes, Known] = {}
         self._by_size: dict[int, list[Known]] = {}
@@ -200,6 +204,7 @@ class PlanCache:
         self._by_key.clear()
         self._by_size.clear()
         self._waiting.clear()
+        self._under_way.clear()
         self._last = None
 
     def find(self, words: Sequence[int], window: np.ndarray) -> tuple[Known | None, Ends | None]:
@@ -241,11 +246,30 @@ class PlanCache:
         self._last = self._by_key[key] = known
         self._by_size.setdefault(pattern.size, []).append(known)
         self._waiting.pop(key, None)
+        self._make_room(known)
         return known
 
     def add_plan(self, known: Known, plan: FusionPlan) -> None:
         """Keep a plan of a structure that is kept."""
         known.plans.append(plan)
+        self._make_room(known)
+
+    def may_begin(self, known: Known) -> bool:
+        """Whether a plan may be made in parts: not while too many others are."""
+        for other in self._under_way:
+            if self._turn - other.turn > _LATE:
+                other.under_way = None
+        self._under_way = [other for other in self._under_way if other.under_way is not None]
+        size = sum([other.pattern.size for other in self._under_way])
+        return not size or size + known.pattern.size <= _MOST_UNDER_WAY
+
+    def go_on_later(self, known: Known, plan: Work[FusionPlan]) -> None:
+        """Keep a plan that is being made."""
+        known.under_way = plan
+        if known not in self._under_way:
+            self._under_way.append(known)
+
+    def _make_room(self, known: Known) -> None:
         kept = sum(other.words for other in self._by_key.values())
         if kept <= self._most:
             return
@@ -264,6 +288,7 @@ class PlanCache:
                 self._drop(known)
 
     def _drop(self, gone: Known) -> None:
+        gone.under_way = None
         if gone.uses < _PAID:
             if len(self._waiting) >= _MOST_WAITING:
                 del self._waiting[next(iter(self._waiting))]

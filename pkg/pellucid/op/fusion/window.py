@@ -29,7 +29,7 @@ _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
 # How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less
 # than this. So no window takes much longer than as it is recorded.
-_TURNS, _LEAST = 64, 32
+_TURNS, _LEAST = 64, 64
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 
@@ -179,6 +179,8 @@ def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
     An interrupt ends the plan that is under way; it is begun anew.
     """
     is_whole = _at_once or not stream().open().compiles_beside
+    if not is_whole and known.under_way is None and not _known.may_begin(known):
+        return None
     left = inf if is_whole else max(_LEAST, len(words) // _TURNS)
     under_way, known.under_way = known.under_way or planning(words[:], known.period), None
     try:
@@ -186,7 +188,7 @@ def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
             left -= next(under_way)
     except StopIteration as end:
         return end.value
-    known.under_way = under_way
+    _known.go_on_later(known, under_way)
     return None
 
 
