@@ -47,10 +47,6 @@ fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn columns_of(part: u32) -> f32 {
-    return f32(min((part + 1u) * params.chunk, params.columns) - part * params.chunk);
-}
-
 fn put(base: u32, column: u32, end: u32, value: f32) {
     if (column < end) {
         var result = value;
@@ -78,14 +74,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (CENTRED) {
         var values = 0.0;
         for (var p = lane; p < params.parts; p += WORKGROUP) {
-            values += load_state((states + p) * 2u) * columns_of(p);
+            values += load_state((states + p) * 2u) * part_columns(p);
         }
         mean = across_sum(lane, values) / f32(params.columns);
     }
     var squares = 0.0;
     for (var p = lane; p < params.parts; p += WORKGROUP) {
         let distance = load_state((states + p) * 2u) - mean;
-        squares += load_state((states + p) * 2u + 1u) + distance * distance * columns_of(p);
+        squares += load_state((states + p) * 2u + 1u) + distance * distance * part_columns(p);
     }
     var variance = across_sum(lane, squares) / f32(params.columns);
     if (CENTRED) {

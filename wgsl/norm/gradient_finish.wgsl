@@ -13,10 +13,8 @@
 // turns   (2 * parts + chunk) // WORKGROUP + 256
 // source  Chan, Golub and LeVeque 1979, "Updating Formulae and a Pairwise Algorithm for Computing
 //         Sample Variances", equation 2.1
-// uses    row_quads
 
 const WORKGROUP = 256u;
-const LANES = WORKGROUP;
 const HAS_WEIGHT = true;
 const CENTRED = true;
 
@@ -54,10 +52,6 @@ fn weighted(base: u32, column: u32) -> f32 {
     return value;
 }
 
-fn columns_of(part: u32) -> f32 {
-    return f32(min((part + 1u) * params.chunk, params.columns) - part * params.chunk);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -73,7 +67,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (CENTRED) {
         var values = 0.0;
         for (var p = lane; p < params.parts; p += WORKGROUP) {
-            values += load_state((states + p) * 4u) * columns_of(p);
+            values += load_state((states + p) * 4u) * part_columns(p);
         }
         mean = across_sum(lane, values) / length;
     }
@@ -83,9 +77,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     for (var p = lane; p < params.parts; p += WORKGROUP) {
         let at = (states + p) * 4u;
         let distance = load_state(at) - mean;
-        squares += load_state(at + 1u) + distance * distance * columns_of(p);
-        gradients += load_state(at + 2u);
-        products += load_state(at + 3u) + load_state(at + 2u) * distance;
+        squares += load_state(at + 1u) + distance * distance * part_columns(p);
+        products += load_state(at + 3u);
+        if (CENTRED) {
+            gradients += load_state(at + 2u);
+            products += load_state(at + 2u) * distance;
+        }
     }
     var square = across_sum(lane, squares) / length;
     if (CENTRED) {

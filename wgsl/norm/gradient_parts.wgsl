@@ -37,10 +37,6 @@ fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_weight(i: u32) -> f32 { return weight[params.weight_offset + i]; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn of_all(lane: u32, values: vec4<f32>) -> f32 {
-    return across_sum(lane, (values.x + values.y) + (values.z + values.w));
-}
-
 fn weighted(base: u32, column: u32) -> f32 {
     let value = load_g(base + column);
     if (HAS_WEIGHT) {
@@ -66,7 +62,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let columns = quad_columns(first, 0u);
             values += select(vec4<f32>(), quad_load(base, columns), columns < vec4<u32>(end));
         }
-        mean = of_all(lane, values) / f32(end - begin);
+        mean = part_total(lane, values) / part_columns(group % params.parts);
     }
     var squares = vec4<f32>();
     var gradients = vec4<f32>();
@@ -83,9 +79,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         gradients += gradient;
         products += gradient * distances;
     }
-    let square = of_all(lane, squares);
-    let total = of_all(lane, gradients);
-    let product = of_all(lane, products);
+    let square = part_total(lane, squares);
+    let total = part_total(lane, gradients);
+    let product = part_total(lane, products);
     if (lane == 0u) {
         state[group * 4u] = mean;
         state[group * 4u + 1u] = square;

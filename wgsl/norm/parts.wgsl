@@ -29,10 +29,6 @@ struct Params {
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 
-fn of_all(lane: u32, values: vec4<f32>) -> f32 {
-    return across_sum(lane, (values.x + values.y) + (values.z + values.w));
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -50,7 +46,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let columns = quad_columns(first, 0u);
             values += select(vec4<f32>(), quad_load(base, columns), columns < vec4<u32>(end));
         }
-        mean = of_all(lane, values) / f32(end - begin);
+        mean = part_total(lane, values) / part_columns(group % params.parts);
     }
     var squares = vec4<f32>();
     for (var first = begin + lane; first < end; first += 4u * WORKGROUP) {
@@ -58,7 +54,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let distances = quad_load(base, columns) - mean;
         squares += select(vec4<f32>(), distances * distances, columns < vec4<u32>(end));
     }
-    let total = of_all(lane, squares);
+    let total = part_total(lane, squares);
     if (lane == 0u) {
         state[group * 2u] = mean;
         state[group * 2u + 1u] = total;

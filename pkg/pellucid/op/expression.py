@@ -164,6 +164,8 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
 
 def dense_form(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
     """The form of `Operand.index` for an operand that is dense but for axes that it repeats; else ""."""
+    if prod(shape) > 1 << 31:
+        return ""
     before, after = _repeats(steps)
     kept = slice(before, len(steps) - after)
     if not (before or after) or tuple(steps[kept]) != contiguous_strides(tuple(shape[kept])):

@@ -266,9 +266,9 @@ def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Laun
     if isinstance(o.kernel, Elementwise):
         return launches
     after: list[Launch] = []
+    kernels = [launch for launch in launches if launch.map is None]  # an expression packs its elements itself
     for name, m in zip(o.outputs, call.outputs, strict=True):
-        # An expression packs its elements itself.
-        for launch in [launch for launch in launches if launch.map is None]:
+        for launch in kernels:
             for b in launch.source.bindings:
                 if b.written and launch.bind.get(b.name, b.name) == name and b.element in NATIVE:
                     native = NATIVE[b.element]
@@ -279,7 +279,7 @@ def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Laun
                         call.temporary(held, m.shape, native)
                         after.append(cast_launch(held, name, call.temporaries[held], m))
         if f"{name}_native" in call.temporaries:
-            for launch in launches:
+            for launch in kernels:
                 for b in launch.source.bindings:
                     if launch.bind.get(b.name, b.name) == name:
                         launch.bind[b.name] = f"{name}_native"

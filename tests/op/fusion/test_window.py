@@ -324,7 +324,6 @@ def in_parts(monkeypatch):
 def test_what_waits_for_a_plan_is_planned_after_others(in_parts, monkeypatch):
     """Plans that are being made take memory: few are at a time, and none that no longer comes."""
     monkeypatch.setattr(known, "_MOST_UNDER_WAY", 1)
-    monkeypatch.setattr(known, "_LATE", 20)
     x = torch.linspace(0, 1, 256)
 
     def run(length):

@@ -6,6 +6,7 @@ import torch
 
 import pellucid
 from ops.each_variant import device, dispatches, variant  # noqa: F401
+from pellucid.ops.fft import transform
 from pellucid.ops.fft.transform import radices
 
 pytestmark = pytest.mark.gpu
@@ -40,7 +41,19 @@ def test_rows_of_powers_of_two(n, rows, variant):  # noqa: F811
     assert error(pellucid.fft.ifft(ours, norm="forward").numpy(), np.fft.ifft(x, norm="forward")) <= 2 * most
     real = np.ascontiguousarray(x.real)
     assert error(pellucid.fft.rfft(device(real)).numpy(), np.fft.rfft(real)) <= 2 * most
-    if variant != "direct" and 64 <= n <= 2048:
+    if variant != "direct" and 64 <= n <= 1024:
+        assert dispatches(lambda: pellucid.fft.fft(ours)) == 1
+
+
+@pytest.mark.parametrize("n", [256, 512, 1024])
+def test_lanes_make_several_times_four_elements(n, variant, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(transform, "_LANES", 64)
+    random = np.random.default_rng(n)
+    x = (random.standard_normal((3, n)) + 1j * random.standard_normal((3, n))).astype(np.complex64)
+    ours = device(x)
+    np.testing.assert_allclose(pellucid.fft.fft(ours).numpy(), np.fft.fft(x), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(pellucid.fft.ifft(ours).numpy(), np.fft.ifft(x), rtol=1e-4, atol=1e-4)
+    if variant != "direct":
         assert dispatches(lambda: pellucid.fft.fft(ours)) == 1
 
 

@@ -23,9 +23,9 @@ _PROBES = 8
 _MOST_SEEN = 8
 # Planning takes about as long as this many windows that run as recorded: a plan that made as many has paid.
 _PAID = 64
-# Words of the windows whose plans are being made, which take much more memory; others wait for them. One that
-# did not come among so many windows is not waited for.
-_MOST_UNDER_WAY, _LATE = 1 << 14, 1024
+# Words of the windows whose plans are being made, which take much more memory; others wait for them. Whoever
+# has asked so many times ends those that did not come meanwhile.
+_MOST_UNDER_WAY, _ASKED = 1 << 14, 3
 # How often a structure whose plans did not pay must come before it is planned again; doubled each time.
 _WAIT = 8
 # Structures that wait for that; past that those that have done so for longest are forgotten.
@@ -145,6 +145,8 @@ class Known:
         heads: the words that begin commands of its launches, which hold these.
         turn: when it came the last time, counted in windows that were recognised.
         under_way: a plan that is being made.
+        asked: how often a plan could not be begun, since others were being made.
+        since: when that was first, as `turn` counts.
     """
 
     key: bytes
@@ -157,6 +159,8 @@ class Known:
     uses: int = 0
     turn: int = 0
     under_way: Work[FusionPlan] | None = None
+    asked: int = 0
+    since: int = 0
 
     @property
     def words(self) -> int:
@@ -204,6 +208,8 @@ class PlanCache:
         self._by_key.clear()
         self._by_size.clear()
         self._waiting.clear()
+        for known in self._under_way:
+            known.under_way = None
         self._under_way.clear()
         self._last = None
 
@@ -251,20 +257,31 @@ class PlanCache:
 
     def add_plan(self, known: Known, plan: FusionPlan) -> None:
         """Keep a plan of a structure that is kept."""
+        if self._by_key.get(known.key) is not known:
+            return  # it went while the plan was made
         known.plans.append(plan)
         self._make_room(known)
 
     def may_begin(self, known: Known) -> bool:
         """Whether a plan may be made in parts: not while too many others are."""
-        for other in self._under_way:
-            if self._turn - other.turn > _LATE:
-                other.under_way = None
+        if known.asked >= _ASKED:
+            for other in self._under_way:
+                if other.turn < known.since:
+                    other.under_way = None
         self._under_way = [other for other in self._under_way if other.under_way is not None]
         size = sum([other.pattern.size for other in self._under_way])
-        return not size or size + known.pattern.size <= _MOST_UNDER_WAY
+        if not size or size + known.pattern.size <= _MOST_UNDER_WAY:
+            known.asked = 0
+            return True
+        if not known.asked:
+            known.since = self._turn
+        known.asked += 1
+        return False
 
     def go_on_later(self, known: Known, plan: Work[FusionPlan]) -> None:
         """Keep a plan that is being made."""
+        if self._by_key.get(known.key) is not known:
+            return  # it went while the plan was made
         known.under_way = plan
         if known not in self._under_way:
             self._under_way.append(known)
@@ -288,8 +305,9 @@ class PlanCache:
                 self._drop(known)
 
     def _drop(self, gone: Known) -> None:
+        is_planned = bool(gone.plans) or gone.under_way is not None
         gone.under_way = None
-        if gone.uses < _PAID:
+        if is_planned and gone.uses < _PAID:
             if len(self._waiting) >= _MOST_WAITING:
                 del self._waiting[next(iter(self._waiting))]
             self._waiting[gone.key] = _Wait(gone.wait, 2 * gone.wait)

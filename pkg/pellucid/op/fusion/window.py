@@ -182,7 +182,9 @@ def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
     if not is_whole and known.under_way is None and not _known.may_begin(known):
         return None
     left = inf if is_whole else max(_LEAST, len(words) // _TURNS)
-    under_way, known.under_way = known.under_way or planning(words[:], known.period), None
+    # One that is under way may not hold for the window at hand, which a plan at once is for.
+    begun, known.under_way = None if is_whole else known.under_way, None
+    under_way = begun or planning(words[:], known.period)
     try:
         while left > 0:
             left -= next(under_way)

@@ -72,14 +72,18 @@ def _is_held(n: int, inner: int) -> bool:
     if is_direct() or inner > 1 or n < _SHORTEST or n & n - 1:
         return False
     room = stream().open().info.limits.get("maxComputeWorkgroupStorageSize", 16384)
-    return n <= _LONGEST and n * _BYTES <= room
+    return n <= min(_LONGEST, 16 * _lanes()) and n * _BYTES <= room
+
+
+def _lanes() -> int:
+    """The most lanes that share a row: a power of two."""
+    most = min(_LANES, stream().open().info.limits.get("maxComputeInvocationsPerWorkgroup", 256))
+    return 1 << most.bit_length() - 1
 
 
 def _rows(call: Call, n: int) -> Launch:
     """All passes in one dispatch."""
-    limits = stream().open().info.limits
-    lanes = min(_LANES, limits.get("maxComputeInvocationsPerWorkgroup", 256))
-    each = max(n // 4 // lanes, 1)
+    each = max(n // 4 // _lanes(), 1)
     together = max(_FEWEST * 4 * each // n, 1)
     rows = call.out.numel // n
     holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "INVERSE": flag(call["inverse"])}
