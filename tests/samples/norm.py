@@ -15,6 +15,7 @@ FAR = [((3, 50), 1), ((3, 50), 0), ((2, 3, 4), 1), ((5, 700), -1), ((7,), 0), ((
 LONG = [((2, 20000), 1), ((9000, 3), 0), ((2, 130, 33), 1)]
 # Shapes, and the axes at the end that are normalized.
 ROWS = [((3, 40), (40,)), ((2, 5, 577), (577,)), ((4, 3, 5), (3, 5)), ((1, 3000), (3000,))]
+long_rows = 3 + np.sin(np.arange(65536, dtype=np.float32) ** 2).reshape(2, 32768)
 shared = {"variants": ("shared",)}
 
 
@@ -40,6 +41,8 @@ def normed(*, biased: bool) -> list[Sample]:
         made += [S(a, last, *more).but(**close) for more in given] + [
             S(a, last, *given[1], eps=1e-5).but(**close)
         ]
+    # So long that several workgroups share a row.
+    made.append(S(long_rows, (32768,)).but(atol=3e-5, second=False, layouts=("contiguous",), alone=True))
     wrong = [bad("normalized_shape", x[0], shape) for shape in ((2,), (4, 3), ())]
     return [*made, *wrong, bad("weight has shape", x[0], (5,), x[0])]
 

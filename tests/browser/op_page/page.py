@@ -61,7 +61,7 @@ OF_VARIANTS = {
         f"reduce/{name}"
         for name in ("extremum_split_rows", "product_rows", "scan", "split_rows", "split_strips")
     ),
-    *("index/sort/best", "reduce/strips", "reduce/subgroups"),
+    *("fft/rows", "index/sort/best", "reduce/strips", "reduce/subgroups"),
 }
 # One in so many samples of an op's types after its first, and of variants, runs: native tests have all.
 EACH, EACH_OF_VARIANTS = 3, 6
