@@ -14,6 +14,7 @@ from ..device.host import WINDOW, Host
 from ..device.stream import stream
 from ..errors import DeviceError
 from ..op.fusion import window as fusion
+from ..op.fusion.plan import FusionPlan
 from ..op.launches import nodes
 from ..op.schema import OPS
 from .lines import caller, lines_of_nodes
@@ -47,7 +48,7 @@ class Recorder:
         self._calls: list[OpCall] = []
         # Of the submission under way: when it began, how its window was fused and which words that is about.
         self._entered: float | None = None
-        self._rewritten: tuple[fusion.FusionPlan | None, int] | None = None
+        self._rewritten: tuple[FusionPlan | None, int] | None = None
         self._submission: Submission | None = None
         self._since = self._away = 0.0
         # Windows before this one are of a device that was closed.
@@ -187,7 +188,7 @@ class Recorder:
             self._entered = None
             self._away += now() - began
 
-    def _on_rewrite(self, records: list[int], plan: fusion.FusionPlan | None) -> None:
+    def _on_rewrite(self, records: list[int], plan: FusionPlan | None) -> None:
         self._rewritten = plan, len(records)
 
     def _on_submit(self, records: list[int]) -> None:
