@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..autograd.nodes import Node
 from ..errors import ArgumentError, DimensionError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
+from ..ops.elementwise.comparison import where
 from ..ops.index.selection import nonzero, put_at, select_rows, take_at
 from ..ops.shape import movement, slicing, views
 from . import dtypes as dt
@@ -159,6 +160,58 @@ def get(x: Tensor, key: Any) -> Tensor:
     return take_at(x, index)
 
 
+class _Masked(NamedTuple):
+    """What one mask in a key chooses, without asking how much that is.
+
+    Args:
+        view: what the rest of the key shows.
+        mask: in the view's axes, with length 1 where it says nothing.
+        axes: those of the view that the mask chooses from; in what is written they are one.
+    """
+
+    view: Tensor
+    mask: Tensor
+    axes: range
+
+    def spread(self, value: Tensor) -> Tensor | None:
+        """A value in the axes of the view; None where it differs between the places of the mask."""
+        behind = self.view.ndim - self.axes.stop
+        shape = tuple(value.shape)
+        while len(shape) > self.axes.start + 1 + behind and shape[0] == 1:
+            shape = shape[1:]
+        split = len(shape) - behind - 1
+        if split < 0:
+            return value
+        if split > self.axes.start or shape[split] != 1:
+            return None
+        return value.reshape(*shape[:split], *(1 for _ in self.axes), *shape[split + 1 :])
+
+    def sum(self) -> Tensor:
+        """Of all places of the mask, as one."""
+        total = where(self.mask, self.view, 0)
+        if self.axes:
+            total = total.sum(tuple(self.axes), keepdim=True)
+        return total.reshape(*total.shape[: self.axes.start], 1, *total.shape[self.axes.stop :])
+
+
+def _masked(x: Tensor, key: Any) -> _Masked | None:
+    """What a key chooses, where a mask is all in it that is not basic; else None."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if not any(_is_mask(k) or (isinstance(k, list) and k and type(k[0]) is bool) for k in keys):
+        return None
+    keys = [_as_index(k, x) for k in keys]
+    tensors = [k for k in keys if isinstance(k, Tensor)]
+    if len(tensors) != 1 or not _is_mask(tensors[0]) or any(map(_is_truth, keys)):
+        return None
+    items, mask = _expanded(keys, x.ndim), tensors[0]
+    at = next(j for j, k in enumerate(items) if k is mask)
+    view, _ = _resolve(x, (*items[:at], *[slice(None)] * mask.ndim, *items[at + 1 :]))
+    axis = sum(k is None or isinstance(k, slice) for k in items[:at])
+    _check_mask(mask, view, axis)
+    axes = range(axis, axis + mask.ndim)
+    return _Masked(view, mask.reshape(*mask.shape, *[1] * (view.ndim - axes.stop)), axes)
+
+
 class _Overwrite:
     """What the graph needs to know of ``x[key] = value``: the value's gradient is the part, the rest is
     x's."""
@@ -171,6 +224,12 @@ class _Overwrite:
         "input": (lambda g, key: _without(g, key), ("g", "key")),
         "value": (lambda g, key: get(g, key), ("g", "key")),
     }
+
+
+class _Fill(_Overwrite):
+    """The same where every place of a mask gets one value."""
+
+    grad = {**_Overwrite.grad, "value": (lambda g, key: _masked(g, key).sum(), ("g", "key"))}
 
 
 def _without(g: Tensor, key: Any) -> Tensor:
@@ -192,24 +251,52 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     if wants:
         inplace.prepare("setitem", x)
         wants = x._node is not None or (isinstance(value, Tensor) and value._node is not None)
-    view, index = _resolve(x.detach(), key)
     # A number that a half does not hold is infinite here, which fill_ refuses; a tensor of it is as well.
     overflows = (
         x.dtype in dt.LARGEST_HALF and isinstance(value, (int, float)) and not dt.holds(x.dtype, value)
     )
-    if not index and isinstance(value, (int, float)) and not overflows:
-        movement.fill_(view, value)
+    is_number = isinstance(value, (int, float)) and not overflows
+    record = _Overwrite
+    if (chosen := _masked(x.detach(), key)) is not None and _fill(chosen, value, is_number):
+        record = _Fill
     else:
-        value = value if isinstance(value, Tensor) else tensor(value, dtype=x.dtype, device=x.device)
-        _write(view, index, value.detach().to(x.device))
+        view, index = _resolve(x.detach(), key)
+        if is_number and not index:
+            movement.fill_(view, value)
+        else:
+            value = value if isinstance(value, Tensor) else tensor(value, dtype=x.dtype, device=x.device)
+            _write(view, index, value.detach().to(x.dtype).to(x.device))
     if wants:
         edges = {}
         if x._node is not None:
             edges["input"] = (edge(x), x._meta)
         if isinstance(value, Tensor) and value._node is not None:
             edges["value"] = (edge(value), value._meta)
-        node = Node(_Overwrite, edges, {"key": _fixed(key)})
+        node = Node(record, edges, {"key": _fixed(key)})
         inplace.rebase(node, x, "input")
+
+
+def _fill(chosen: _Masked, value: Any, is_number: bool) -> bool:
+    """Write one value to every place of a mask: how many there are need not be read, so nothing waits.
+
+    Returns:
+        Whether it was written: not where each place has a value of its own.
+    """
+    view, mask = chosen.view, chosen.mask
+    if is_number and (view.dtype.is_floating_point or (type(value) is int and dt.holds(view.dtype, value))):
+        view.masked_fill_(mask, value)
+        return True
+    if not isinstance(value, Tensor):
+        value = tensor(value, dtype=view.dtype, device=view.device)
+    spread = chosen.spread(value.detach())
+    if spread is None:
+        return False
+    spread = spread.to(view.dtype).to(view.device)
+    if spread.numel() == 1:
+        view.masked_fill_(mask, spread.reshape(()))
+    else:
+        movement.copy_(view, where(mask, spread, view))
+    return True
 
 
 def _put_examples(x: Tensor, key: Any, value: Any) -> None:
