@@ -18,6 +18,7 @@ edge[1, 1], edge[1, 2], edge[1, 5], edge[1, 6], edge[1, 7] = np.inf, -np.inf, 0.
 wide = (below(2**62, 2, 2000) - 2**61).astype(np.int64)
 wide[:, ::2] = wide[:, 1::2] + 1
 bits = below(2, 4, 5)
+thirds, waves = np.arange(20).reshape(4, 5) % 3, (matrix + 1j * matrix[::-1]).astype(np.complex64)
 distinct_places = RANDOM.permutation(20)[:6].reshape(2, 3)
 PLAIN, LOOSELY = {"layouts": ("contiguous",)}, {"atol": 1e-4, "rtol": 1e-4}
 
@@ -334,6 +335,12 @@ SAMPLES: dict[str, list[Sample]] = {
             for how in ("amax", "amin") for own in (True, False)],
         bad("is not known", matrix, 0, below(4, 6, 5), normal(6, 5), "max"),
         bad("out of range", matrix, 0, below(4, 6, 5) + 4, normal(6, 5), "amax").but(error=IndexError),
+        # The input's own value is equal to the extreme that it takes no part in.
+        *[S(np.round(matrix), d, thirds, np.round(matrix[::-1]), how, include_self=False).but(**PLAIN)
+            for how in ("amax", "amin") for d in (0, 1)],
+        *[S(waves, 0, thirds, waves[::-1], how, include_self=own).but(**LOOSELY, **PLAIN, grad=False)
+            for how in ("sum", "prod", "mean") for own in (True, False)],
+        bad("scatter_reduce: reduce='amax' takes no complex", waves, 0, thirds, waves, "amax"),
     ],
     "index_reduce": [
         *[S(x, d, below(4, 7), normal(*shape), how, include_self=own).but(**LOOSELY, **PLAIN)
@@ -343,5 +350,9 @@ SAMPLES: dict[str, list[Sample]] = {
         *each(("int64", "uint8"), matrix, 1, below(5, 3), normal(4, 3), "amin"),
         bad("is not known", x, 0, below(4, 7), normal(7, 5, 6), "sum"),
         bad("must be a vector", x, 0, below(4, 7), normal(6, 5, 6), "prod"),
+        *[S(np.round(matrix), 0, thirds[0], np.round(np.tile(matrix[0], (5, 1))), how, include_self=False)
+            .but(**PLAIN) for how in ("amax", "amin")],
+        *[bad("index_reduce: reduce='.*' takes no complex", waves, 0, thirds[0, :4], waves, how)
+            for how in ("prod", "amax", "mean")],
     ],
 }  # fmt: skip

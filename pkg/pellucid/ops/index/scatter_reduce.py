@@ -7,19 +7,31 @@ from __future__ import annotations
 import numpy as np
 
 from ...autograd.formulas import without
-from ...errors import RangeError, ShapeError
+from ...autograd.grad_mode import is_grad_enabled
+from ...errors import DTypeError, RangeError, ShapeError
 from ...op.declaration import op
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..elementwise.complex import conj
 from .bounds import outside
 from .gather import gather, scatter_add, scatter_launches, scatter_lines, scatter_shape, scatter_types, within
 
 # By reduction: expressions over a and b by register type, numpy's function, and what leaves a value as it is.
 _WAYS: dict[str, tuple[dict[str, str], np.ufunc, float]] = {
-    "prod": ({"f32": "a * b", "i32": "a * b", "u32": "a * b", "vec2<u32>": "i64_mul(a, b)"}, np.multiply, 1),
+    "prod": (
+        {
+            "f32": "a * b",
+            "i32": "a * b",
+            "u32": "a * b",
+            "vec2<u32>": "i64_mul(a, b)",
+            "vec2<f32>": "complex_mul(a, b)",
+        },
+        np.multiply,
+        1,
+    ),
     "amax": (
         {"f32": "nan_max(a, b)", "i32": "max(a, b)", "u32": "max(a, b)", "vec2<u32>": "i64_max(a, b)"},
         np.maximum,
@@ -47,7 +59,7 @@ _WORDS = {
 }
 
 
-def _reference(input, dim, index, src, reduce):
+def _reference(input, dim, index, src, reduce, own):
     out = input.copy().reshape(input.shape or (1,))
     index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
     outside(index, out.shape[dim], "scatter_reduce")
@@ -57,30 +69,33 @@ def _reference(input, dim, index, src, reduce):
     return out.reshape(input.shape)
 
 
-def _input_grad(g, input, dim, index, src, reduce, out):
+def _input_grad(g, input, dim, index, src, reduce, own, out):
     if reduce == "prod":
         whole = input.masked_fill(input == 0, 1)
-        return g * scatter_combined(whole, dim, index, src, reduce) / whole
-    return without(_shared(g, input, dim, index, src, out), input != out)
+        return g * conj(scatter_combined(whole, dim, index, src, reduce) / whole)
+    return without(_shared(g, input, dim, index, src, own, out), input != out)
 
 
-def _src_grad(g, input, dim, index, src, reduce, out):
+def _src_grad(g, input, dim, index, src, reduce, own, out):
     if reduce != "prod":
-        shared = _shared(g, input, dim, index, src, out)
+        shared = _shared(g, input, dim, index, src, own, out)
         return without(gather(shared, dim, index), src != gather(out, dim, index))
     # A factor of 0 that is alone at its place has the product of the others.
     zero = src == 0
     zeros = scatter_add(out.new_zeros(out.shape), dim, index, zero.to(out.dtype))
     alone = zero & (gather(zeros, dim, index) == 1)
     others = scatter_combined(input, dim, index, src.masked_fill(alone, 1), reduce)
-    plain = gather(g * out, dim, index) / src.masked_fill(zero, 1)
-    return where(alone, gather(g * others, dim, index), plain)
+    plain = gather(g * conj(out), dim, index) / conj(src.masked_fill(zero, 1))
+    return where(alone, gather(g * conj(others), dim, index), plain)
 
 
-def _shared(g, input, dim, index, src, out):
-    """The gradient of an extreme, in equal parts for all that have its value."""
+def _shared(g, input, dim, index, src, own, out):
+    """The gradient of an extreme, in equal parts for all that have its value.
+
+    PyTorch counts the input's own value among them also where it takes no part; its share is nobody's.
+    """
     equal = (src == gather(out, dim, index)).to(out.dtype)
-    return g / scatter_add((input == out).to(out.dtype), dim, index, equal)
+    return g / scatter_add(((input if own is None else own) == out).to(out.dtype), dim, index, equal)
 
 
 @op(
@@ -91,8 +106,14 @@ def _shared(g, input, dim, index, src, out):
     reference=_reference,
     grad={"input": _input_grad, "src": _src_grad},
 )
-def scatter_combined(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
-    """Combine sources with what lies at their places; index and sources of one shape."""
+def scatter_combined(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, own: Tensor | None = None
+) -> Tensor:
+    """Combine sources with what lies at their places; index and sources of one shape.
+
+    Args:
+        own: what lay in the input before, where it takes no part; the gradient of extremes counts it.
+    """
 
 
 def _neutral(d: dt.DType, reduce: str) -> float:
@@ -114,19 +135,38 @@ def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, i
         total = within(scatter_add, base, dim, index, src)
         if reduce == "sum":
             return total
-        ones = src.new_ones(src.shape)
-        count = within(scatter_add, input.new_full(input.shape, int(include_self)), dim, index, ones)
-        count = count.clamp_min(1)
-        return total / count if input.dtype.is_floating_point else total.div(count, rounding_mode="floor")
+        counted = dt.float32 if input.dtype.is_complex else input.dtype
+        ones = src.new_ones(src.shape, dtype=counted)
+        own = input.new_full(input.shape, int(include_self), dtype=counted)
+        count = within(scatter_add, own, dim, index, ones).clamp_min(1)
+        return total / count if input.dtype.kind in "fc" else total.div(count, rounding_mode="floor")
+    own = None
     if not include_self:
+        if reduce != "prod" and is_grad_enabled() and (input.requires_grad or src.requires_grad):
+            own = input.detach()
         neutral = src.new_full(src.shape, _neutral(src.dtype, reduce))
         input = within(scatter_lines, input, dim, index, neutral)
-    return within(lambda *given: scatter_combined(*given, reduce), input, dim, index, src)
+
+    def write(part: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+        covered = None if own is None else own[tuple(slice(n) for n in part.shape)]
+        return scatter_combined(part, dim, index, src, reduce, covered)
+
+    return within(write, input, dim, index, src)
 
 
-def _known(name: str, reduce: str, known: tuple[str, ...]) -> None:
+def _known(name: str, reduce: str, known: tuple[str, ...], d: dt.DType, combined: tuple[str, ...]) -> None:
+    """Refuse what the reduction does not know.
+
+    Args:
+        known: ways to reduce.
+        combined: those of them that complex numbers have.
+    """
     if reduce not in known:
         raise RangeError(f"{name}: reduce={reduce!r} is not known. Give one of {', '.join(known)}.")
+    if d.is_complex and reduce not in combined:
+        raise DTypeError(
+            f"{name}: reduce={reduce!r} takes no complex tensors. Work on their real and imaginary parts."
+        )
 
 
 @function(method=True, in_place=True, aten="scatter_reduce.two")
@@ -137,7 +177,7 @@ def scatter_reduce(
     ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on.
 
     Args:
-        input: any real dtype.
+        input: any dtype; complex numbers have no order, so no "amax" and "amin".
         dim: the axis that is looked up.
         index: integers from 0 to the axis' length - 1.
         src: at least as long as the index along every axis, same dtype.
@@ -148,6 +188,7 @@ def scatter_reduce(
         A tensor like ``input``.
 
     Raises:
+        DTypeError: complex numbers have no such reduction.
         IndexError: at the next read, an index is out of range.
         RangeError: the reduction is not known.
 
@@ -159,7 +200,8 @@ def scatter_reduce(
         >>> x.scatter_reduce(0, at, torch.tensor([4.0, 3.0, 5.0], device="cpu"), "amax").tolist()
         [4.0, 5.0]
     """
-    _known("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
+    numbers = ("sum", "prod", "mean")
+    _known("scatter_reduce", reduce, (*numbers, "amax", "amin"), input.dtype, numbers)
     return _reduced(input, dim, index, src, reduce, include_self)
 
 
@@ -181,13 +223,14 @@ def index_reduce(
         A tensor like ``input``.
 
     Raises:
+        DTypeError: complex numbers have no such reduction.
         IndexError: at the next read, an index is out of range.
         RangeError: the reduction is not known.
         ShapeError: the source does not fit.
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_reduce_.html
     """
-    _known("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
+    _known("index_reduce", reduce, ("prod", "mean", "amax", "amin"), input.dtype, ())
     shape = tuple(input.shape)
     if not shape:
         made = index_reduce(input.reshape(1), 0, index, source.reshape(1), reduce, include_self=include_self)
