@@ -125,7 +125,15 @@ cdouble = complex128
 # The names of PyTorch's classes and functions win over modules of these names; inside the package the modules
 # are imported by path.
 from .device import device  # noqa: E402
-from .tensors.construct import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor  # noqa: E402
+from .tensors.construct import (  # noqa: E402
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    frombuffer,
+    tensor,
+    to_dlpack,
+)
 from .tensors.dtypes import DType as dtype  # noqa: E402
 
 if _os.environ.get("PELLUCID_CHECK"):

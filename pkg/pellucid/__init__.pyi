@@ -100,6 +100,7 @@ from .tensors.construct import from_dlpack as from_dlpack
 from .tensors.construct import from_numpy as from_numpy
 from .tensors.construct import frombuffer as frombuffer
 from .tensors.construct import tensor as tensor
+from .tensors.construct import to_dlpack as to_dlpack
 from .tensors.dtypes import DType
 from .tensors.dtypes import bfloat16 as bfloat16
 from .tensors.dtypes import bool_ as bool_
@@ -1757,9 +1758,8 @@ def norm(
     p: _float | str = "fro",
     dim=None,
     keepdim: _bool = False,
-    dtype: DType | None = None,
-    *,
     out: Tensor | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements; or the nuclear norm of matrices."""

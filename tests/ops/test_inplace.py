@@ -242,6 +242,8 @@ WRITTEN = {
     "overlapping": lambda p, x: p.flip(p.tril(x, out=x), (0,)),
     "whole numbers": lambda p, x: p.arange(3, out=p.zeros(3, dtype=p.int32)),
     "new": lambda p, x: p.full((2,), 3, out=p.zeros(2, dtype=p.float16)),
+    "norm by place": lambda p, x: p.norm(x, 2, 1, False, p.zeros(2)),
+    "norm and its type": lambda p, x: p.norm(x, 1, 0, True, p.zeros(1, 3), p.float32),
     "into a part": lambda p, x: (p.sum(x, 1, out=(whole := p.zeros(2, 2))[1]), whole),
 }
 

@@ -42,7 +42,7 @@ SAMPLES: dict[str, list[Sample]] = {
 SAMPLES["fft.fft"] += [
     S(np.sin(np.arange(384, dtype=np.float32) ** 2).reshape(3, 128)).but(variants=("shared",), **once),
     *long(1, 256, 61, 67), S(below(9, 6)).but(**once),
-    bad("", np.float32(1))]  # fmt: skip
+    bad("a tensor without axes", np.float32(1))]  # fmt: skip
 SAMPLES["fft.fftn"] += [S(np.float32(3)).but(**once), S(normal(2, 3, 4), dim=1).but(**once)]
 SAMPLES["fft.rfftn"] += [bad("no axis", np.float32(3))]
 SAMPLES |= {

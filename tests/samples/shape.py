@@ -205,6 +205,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "flip": [*moves(S(x, (0,)), S(x, (1, 2)), dtypes=DTYPES),
         *out_of(lambda t, x: x.flip(0, -1), lambda t, x: t.flip(x, dims=(1,)))],
     "roll": [
+        bad("a tensor without axes", np.float32(1), 1, 0),
         *moves(S(x, 1), S(x, -1, 0), S(x, (1, 2), (0, 2)), S(x, 5, 1), dtypes=DTYPES), S(nothing(0, 3), 1, 0),
         bad("2 shifts for 1 axes", x, (1, 2), 0).but(error=ValueError)
     ],

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 import pellucid
-from pellucid.errors import ArgumentError, DTypeError, RangeError
+from pellucid.errors import ArgumentError, DTypeError, PellucidError, RangeError
 from pellucid.ops.random.generator import fork_rng
+from pellucid.utils.compat.rooms import room
 
 
 def made(t, what: str):
@@ -61,6 +62,39 @@ def test_buffers_and_dlpack():
         pellucid.frombuffer(data, dtype=pellucid.bfloat16)
     with pytest.raises(ArgumentError, match="__dlpack__"):
         pellucid.from_dlpack([1, 2])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool", "complex64"])
+def test_dlpack_shares_memory_both_ways(dtype):
+    ours = pellucid.arange(12, device="cpu").reshape(3, 4).to(getattr(pellucid, dtype))
+    theirs = torch.from_dlpack(ours.t()[1:])
+    array = np.from_dlpack(ours)
+    again = pellucid.from_dlpack(room("utils.dlpack").to_dlpack(ours[:, 1]))
+    back = pellucid.from_dlpack(theirs)
+    ours[0] = 1
+    for seen in (theirs, back):
+        assert seen.tolist() == ours.t()[1:].tolist()
+        assert tuple(seen.stride()) == (1, 4)
+    assert array.tolist() == ours.tolist()
+    assert again.tolist() == ours[:, 1].tolist()
+    back[0, 0] = 0
+    assert array[0, 1] == 0
+
+
+def test_what_dlpack_refuses():
+    x = pellucid.ones(2, device="cpu")
+    for say, call in (
+        (r"Use \.cpu\(\) first", lambda: pellucid.to_dlpack(pellucid.ones(2, device="webgpu"))),
+        (r"Use \.cpu\(\) first", lambda: np.from_dlpack(pellucid.ones(2, device="webgpu"))),
+        ("requires grad", lambda: pellucid.to_dlpack(x.clone().requires_grad_())),
+        ("bfloat16 as float32", lambda: pellucid.to_dlpack(x.bfloat16())),
+        ("a CPU has none", lambda: x.__dlpack__(stream=3)),
+        ("takes a tensor", lambda: pellucid.to_dlpack([1])),
+    ):
+        with pytest.raises(PellucidError, match=say):
+            call()
+    assert x.__dlpack_device__() == torch.ones(2).__dlpack_device__()
+    assert "dltensor" in str(x.__dlpack__(stream=-1))
 
 
 def test_on_webgpu_arrays_are_copied():

@@ -21,6 +21,7 @@ INSTEAD = {
     "torch.jit": "torch.compile, which replays what it has seen",
     "torch.fx": "pellucid.ops.aten, which runs a graph of ATen's operators",
     "torch.onnx": "torch.onnx.load for files that PyTorch wrote, and safetensors to write",
+    "torch._dynamo.explain": "explain() of what torch.compile returns",
     "torch.distributed": "one process",
     "torch.nn.parallel": "the module itself, on one device",
     "torch.nested": "padded tensors with a mask",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..device import device as Device
 from ..device import resolved
@@ -200,10 +202,13 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise ArgumentError(f"from_numpy: takes a numpy array, not {describe(array)}. Use tensor.")
     d = from_numpy_dtype(array.dtype)
-    owner = array
+    owner, size = array, array.itemsize
     while isinstance(owner.base, np.ndarray) and not array.flags.c_contiguous:
         owner = owner.base
-    size = array.itemsize
+    if not owner.flags.forc and array.size and all(n >= 0 and n % size == 0 for n in array.strides):
+        # Steps of another library's: the memory from the first element to the last one.
+        reach = sum((n - 1) * step for n, step in zip(array.shape, array.strides, strict=True))
+        owner = as_strided(array, (reach // size + 1,), (size,), writeable=array.flags.writeable)
     begin = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
     if not owner.flags.forc or begin % size or any(s % size for s in array.strides):
         raise ShapeError(
@@ -260,7 +265,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with what another library offers by DLPack, which is on the cpu.
 
     Args:
-        ext_tensor: what offers it; a tensor is taken as it is.
+        ext_tensor: what offers it, or the capsule of `to_dlpack`; a tensor is taken as it is.
         device: of the result; that of ``ext_tensor`` if not given.
         copy: True copies always, False never; None where the device wants it.
 
@@ -269,6 +274,8 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
     Source: https://pytorch.org/docs/stable/generated/torch.from_dlpack.html
     """
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise ArgumentError(f"from_dlpack: {describe(ext_tensor)} has no __dlpack__. Use asarray.")
     shared = ext_tensor if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
@@ -280,6 +287,44 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
             f"from_dlpack: memory on {shared.device} cannot be shared with {wanted}. Leave copy out."
         )
     return shared.to(wanted)
+
+
+class _Capsule:
+    """A capsule of DLPack as what offers it."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule of DLPack with a cpu tensor's memory, which another library or `from_dlpack` takes once.
+
+    Args:
+        tensor: on the cpu device.
+
+    Raises:
+        DeviceError: it lies elsewhere.
+        GradientError: it requires grad.
+
+    Source: https://pytorch.org/docs/stable/dlpack.html
+
+    Example:
+        >>> import pellucid as torch
+        >>> x = torch.ones(2, device="cpu")
+        >>> torch.from_dlpack(torch.utils.dlpack.to_dlpack(x)).mul_(3)
+        tensor([3., 3.], device='cpu')
+        >>> x
+        tensor([3., 3.], device='cpu')
+    """
+    if not isinstance(tensor, Tensor):
+        raise ArgumentError(f"to_dlpack: takes a tensor, not {describe(tensor)}.")
+    return tensor.__dlpack__()
 
 
 def frombuffer(

@@ -6,9 +6,10 @@ from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..device import device as Device
-from ..errors import DeviceError
+from ..errors import ArgumentError, DeviceError, DTypeError, GradientError
 from . import formats
 from .absent import Absent
+from .dtypes import bfloat16
 from .reading import Readable
 
 _NO_DEVICE = (
@@ -140,17 +141,30 @@ class Portable(Readable):
 
     # Other libraries
 
-    def __dlpack__(self, **asked: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, **asked: Any) -> Any:
         """The memory for another library, by DLPack; of tensors on the cpu device.
 
+        Args:
+            stream: None or -1: a CPU has no streams.
+            asked: ``max_version``, ``dl_device`` and ``copy`` of the protocol.
+
         Raises:
+            ArgumentError: a stream.
             DeviceError: it lies elsewhere, where no other library sees it.
+            DTypeError: bfloat16, which the cpu device holds as float32.
+            GradientError: it requires grad.
         """
         if self._meta.device.type != "cpu":
             raise DeviceError(
                 f"__dlpack__: no other library can see memory on {self._meta.device}. Use .cpu() first."
             )
-        return self.numpy().__dlpack__(**asked)
+        if self._node is not None:
+            raise GradientError("__dlpack__: the tensor requires grad. Use x.detach() first.")
+        if self._meta.dtype is bfloat16:
+            raise DTypeError("__dlpack__: the cpu device holds bfloat16 as float32. Use x.float() first.")
+        if stream not in (None, -1):
+            raise ArgumentError(f"__dlpack__: stream is {stream!r}, and a CPU has none. Leave it out.")
+        return self.numpy().__dlpack__(**{name: value for name, value in asked.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's number of the CPU.

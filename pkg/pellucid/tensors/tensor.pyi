@@ -859,8 +859,7 @@ class Tensor(Portable):
     def norm(
         self, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
     ) -> Tensor:
-        """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
-        nonzero elements; or the nuclear norm of matrices."""
+        """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fill with normal random numbers."""
     def not_equal(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:

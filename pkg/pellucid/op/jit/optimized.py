@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...nn.modules.module import Module
 from .compiled import Compiled, Explanation
+from .compiler import check_backend
 
 
 class OptimizedModule(Module):
@@ -96,7 +97,8 @@ def compile(
             of what must be equal altogether.
             True and False, which PyTorch takes, change nothing: calls with other shapes and numbers are
             recorded for themselves.
-        backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: accepted for PyTorch's
+        backend: one of PyTorch's (`torch.compiler.list_backends`), which are one here.
+        mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: accepted for PyTorch's
             sake; as there, a mode is one of its own, and goes without options.
         disable: return the function as it is.
 
@@ -105,7 +107,8 @@ def compile(
 
     Raises:
         TypeError: no function, or one that pauses.
-        ArgumentError: a mode that PyTorch has not, or with options.
+        ArgumentError: a mode or a backend that PyTorch has not, or a mode with options.
+        MissingError: a backend that is a function of a graph.
         ValueError: ``dynamic`` names no parameter; at a call, that a number does not follow, as where an
             integer tensor is filled with a float.
         DeviceError: at a call, with ``fullgraph``, why it cannot be captured.
@@ -124,6 +127,7 @@ def compile(
         raise ArgumentError(f"compile: there is no mode {mode!r}. There are {', '.join(_MODES)}.")
     if mode is not None and options is not None:
         raise ArgumentError("compile: takes a mode or options, not both. Leave out one of them.")
+    check_backend(backend)
     if model is None:
         return lambda function: compile(function, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     names = () if isinstance(dynamic, bool) else (dynamic,) if isinstance(dynamic, str) else dynamic or ()

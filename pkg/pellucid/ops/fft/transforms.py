@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import inf, prod, sqrt
 from typing import Any
 
-from ...errors import DTypeError, RangeError, ShapeError
+from ...errors import DimensionError, DTypeError, RangeError, ShapeError
 from ...op.arguments import integer_or_integers, number, wrong
 from ...op.declaration import docstring
 from ...op.public import function
@@ -79,6 +79,10 @@ def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -
     lengths = None if s is None else _several(s, f"{name}: s")
     if dim is not None:
         axes = [axis(k, rank) for k in _several(dim, f"{name}: dim")]
+        if axes and not rank:
+            raise DimensionError(
+                f"{name}: a tensor without axes has none to transform. Give it one: x[None]."
+            )
     else:
         axes = list(range(0 if lengths is None else rank - len(lengths), rank))
     if len(set(axes)) != len(axes) or (axes and axes[0] < 0):

@@ -8,7 +8,7 @@ from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, integers, number
-from ...op.public import function
+from ...op.public import function, written
 from ...tensors.dtypes import LARGEST_HALF, DType
 from ...tensors.shape import axes, axis
 from ...tensors.tensor import Tensor
@@ -56,12 +56,14 @@ def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
     return sum(size**p, dim, keepdim) ** (1.0 / p)
 
 
-@function(
-    method=True,
-    aten=("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype"),
-)
+@function(aten=("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype"))
 def norm(
-    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+    input: Tensor,
+    p: float | str = "fro",
+    dim=None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements; or the nuclear norm of matrices.
@@ -76,6 +78,11 @@ def norm(
         DTypeError: an integer tensor.
         RangeError: another string.
     """
+    found = _any_norm(input, p, dim, keepdim, dtype)
+    return found if out is None else written("norm", out, found)
+
+
+def _any_norm(input: Tensor, p: float | str, dim, keepdim: bool, dtype: DType | None) -> Tensor:
     if dtype is not None:
         input = input.to(element_type(dtype))
     if input.dtype.is_complex and p != "nuc":
@@ -94,6 +101,19 @@ def norm(
     if input.dtype in LARGEST_HALF and p not in (0, 1, 2, inf, -inf):
         return _norm(input.float(), p, dim, keepdim).to(input.dtype)  # powers leave the range of halves
     return _norm(input, p, dim, keepdim)
+
+
+def _method() -> None:
+    # PyTorch's method has no ``out``, and so another place for ``dtype``.
+    @function(exports=None, method=True, ours="a form of `norm`")
+    def norm(
+        input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+    ) -> Tensor:
+        """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
+        return _any_norm(input, p, dim, keepdim, dtype)
+
+
+_method()
 
 
 @function(aten="nuclear_norm.dim")
@@ -140,7 +160,7 @@ def vector_norm(
         ShapeError: there is no norm of that order of no elements.
     """
     ord = number(ord, "ord")
-    return norm(x.abs() if x.dtype.is_complex else x, ord, dim, keepdim, dtype)
+    return _any_norm(x.abs() if x.dtype.is_complex else x, ord, dim, keepdim, dtype)
 
 
 # Sums along one of the two axes, of which the largest or the smallest is taken: which axis, counted from

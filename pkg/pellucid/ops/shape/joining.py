@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
+from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
@@ -346,6 +346,8 @@ def roll(input: Tensor, shifts, dims=None) -> Tensor:
     shifts, dims = sizes((shifts,)), sizes((dims,))
     if len(shifts) != len(dims):
         raise ShapeError(f"roll: {len(shifts)} shifts for {len(dims)} axes. Give one for each.")
+    if dims and not input._meta.rank:
+        raise DimensionError("roll: a tensor without axes has none to roll along. Leave dims out.")
     out = input
     for s, d in zip(shifts, dims, strict=True):
         total = input._meta.shape[axis(d, input._meta.rank)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from enum import Flag
+from enum import Flag, IntEnum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -79,6 +79,17 @@ _RELEASE = next(iter(public()["version"]))
 
 # Sets of keys that a program only names: nothing here is dispatched by them.
 _Keys = Flag("DispatchKey", "AutocastCPU AutocastCUDA AutocastXPU")
+
+# DLPack's numbers of devices.
+_DLPACK = IntEnum(
+    "DLDeviceType",
+    [
+        *(("kDLCPU", 1), ("kDLCUDA", 2), ("kDLCUDAHost", 3), ("kDLOpenCL", 4), ("kDLVulkan", 7)),
+        *(("kDLMetal", 8), ("kDLVPI", 9), ("kDLROCM", 10), ("kDLROCMHost", 11), ("kDLExtDev", 12)),
+        *(("kDLCUDAManaged", 13), ("kDLOneAPI", 14), ("kDLWebGPU", 15), ("kDLHexagon", 16)),
+        ("kDLMAIA", 17),
+    ],
+)
 
 
 def _not_loaded(path: Any) -> NoReturn:
@@ -184,20 +195,20 @@ ROOMS: dict[str, Room] = {
     "compiler": Room(
         answers={"is_compiling": False, "is_dynamo_compiling": False, "is_exporting": False},
         idle="reset cudagraph_mark_step_begin",
-        same="disable allow_in_graph assume_constant_result",
+        same="allow_in_graph assume_constant_result",
         contexts="set_stance",
-        refused="compile",
+        at="op.jit op.jit.compiler",
     ),
     "_dynamo": Room(
+        at="op.jit op.jit.compiler",
         answers={"is_compiling": False},
         idle="reset mark_dynamic maybe_mark_dynamic mark_static mark_static_address graph_break",
-        same="disable allow_in_graph disallow_in_graph forbid_in_graph assume_constant_result",
-        kinds="OptimizedModule",
-        refused="optimize explain export",
+        same="allow_in_graph disallow_in_graph forbid_in_graph assume_constant_result",
+        refused="explain export",
     ),
     "_dynamo.config": Room(values={"suppress_errors": False, "verbose": False, "cache_size_limit": 8}),
     "_dynamo.utils": Room(answers={"is_compile_supported": False}),
-    "_dynamo.eval_frame": Room(kinds="OptimizedModule"),
+    "_dynamo.eval_frame": Room(at="op.jit"),
     "_dynamo._trace_wrapped_higher_order_op": Room(kinds="TransformGetItemToIndex"),
     "_higher_order_ops": Room(),
     "_higher_order_ops.associative_scan": Room(refused="associative_scan"),
@@ -328,7 +339,7 @@ ROOMS: dict[str, Room] = {
         kinds="BuildExtension CppExtension CUDAExtension", refused="load load_inline include_paths"
     ),
     "utils.data.distributed": Room(at="utils.data"),
-    "utils.dlpack": Room(at=".", refused="to_dlpack"),
+    "utils.dlpack": Room(at=".", values={"DLDeviceType": _DLPACK}),
     "utils.model_zoo": Room(at="hub", refused="load_url"),
     "overrides": Room(
         answers={"has_torch_function": False, "is_tensor_like": False, "has_torch_function_unary": False},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import ContextDecorator, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -57,12 +57,16 @@ def _always(answer: Any) -> Callable:
     return lambda *args, **kwargs: answer
 
 
-def _as_it_is(function: Any = None, *args: Any, **kwargs: Any) -> Any:
-    return function if callable(function) else _as_it_is
+def _as_it_is(fn: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return fn if callable(fn) else _as_it_is
+
+
+class _Nothing(nullcontext, ContextDecorator):
+    """A context that changes nothing, also as a decorator."""
 
 
 def _context(*args: Any, **kwargs: Any) -> Any:
-    return nullcontext()
+    return _Nothing()
 
 
 def _refused(name: str) -> Callable[..., NoReturn]:
