@@ -229,7 +229,12 @@ class _Overwrite:
 class _Fill(_Overwrite):
     """The same where every place of a mask gets one value."""
 
-    grad = {**_Overwrite.grad, "value": (lambda g, key: _masked(g, key).sum(), ("g", "key"))}
+    grad = {**_Overwrite.grad, "value": (lambda g, key: _summed(g, key), ("g", "key"))}
+
+
+def _summed(g: Tensor, key: Any) -> Tensor | None:
+    chosen = _masked(g, key)
+    return None if chosen is None else chosen.sum()
 
 
 def _without(g: Tensor, key: Any) -> Tensor:
