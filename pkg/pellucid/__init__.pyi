@@ -314,7 +314,7 @@ def allclose(
 ) -> _bool:
     """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
 
-def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay."""
 
 def amax(
@@ -839,7 +839,7 @@ def divide(
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of two vectors, (l,) by (l,): a tensor without axes."""
 
-def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Elements zeroed with probability ``p``, the others divided by ``1 - p``."""
 
 def dsplit(
@@ -967,9 +967,7 @@ def fake_quantize_per_tensor_affine(
 ) -> Tensor:
     """Each number as the nearest one that an integer from ``quant_min`` to ``quant_max`` stands for."""
 
-def feature_alpha_dropout(
-    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
-) -> Tensor:
+def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`alpha_dropout` of whole channels."""
 
 def fill(input: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1919,6 +1917,7 @@ def rand_like(
     *,
     dtype: DType | None = None,
     device=None,
+    generator: Generator | None = None,
     layout: _Layout | None = None,
     memory_format: _MemoryFormat | None = None,
     pin_memory: _bool | None = None,
@@ -1947,6 +1946,7 @@ def randint_like(
     *,
     dtype: DType | None = None,
     device=None,
+    generator: Generator | None = None,
     layout: _Layout | None = None,
     memory_format: _MemoryFormat | None = None,
     pin_memory: _bool | None = None,
@@ -1973,6 +1973,7 @@ def randn_like(
     *,
     dtype: DType | None = None,
     device=None,
+    generator: Generator | None = None,
     layout: _Layout | None = None,
     memory_format: _MemoryFormat | None = None,
     pin_memory: _bool | None = None,
@@ -2514,7 +2515,7 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as one of floats in the same memory: a last axis has the parts, the real one
     first."""
 
-def view_copy(input: Tensor, *size, out: Tensor | None = None) -> Tensor:
+def view_copy(input: Tensor, *size, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows."""
 
 def vsplit(
@@ -2532,7 +2533,8 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def where(
     condition: Tensor, input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input`` where the condition holds, else ``other``."""
+    """``input`` where the condition holds, else ``other``; of a condition alone the places where it
+    holds, as ``nonzero(as_tuple=True)`` has them."""
 
 def xlogy(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, 0 where ``input`` is 0."""

@@ -96,13 +96,13 @@ _process_default = [WEBGPU]
 _chosen: ContextVar[tuple[device, ...]] = ContextVar("chosen_devices", default=())
 
 
-def set_default_device(d: str | device) -> None:
+def set_default_device(device: str | device | None) -> None:
     """Choose where tensors are made when nothing else says so (``webgpu`` at first).
 
     There is no implicit fallback.
 
     Args:
-        d: ``"webgpu"`` or ``"cpu"``.
+        device: ``"webgpu"`` or ``"cpu"``; None for ``"webgpu"``.
 
     Raises:
         DeviceError: there is no such device.
@@ -113,7 +113,7 @@ def set_default_device(d: str | device) -> None:
         >>> torch.get_default_device()
         device(type='cpu')
     """
-    _process_default[0] = resolved(d)
+    _process_default[0] = WEBGPU if device is None else resolved(device)
 
 
 def get_default_device() -> device:

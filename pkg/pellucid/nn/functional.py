@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from ..autograd.composed import composed
@@ -36,21 +37,35 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.softmax` is that of ATen")
-def softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
-    """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
-    return _softmax.softmax(input, dim, dtype)
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`.
+
+    Args:
+        input: floating point.
+        dim: the axis. Without it, with a warning, the first of one or three axes, else the second.
+        dtype: type to convert to first.
+    """
+    return _softmax.softmax(input, _chosen("softmax", input, dim, _stacklevel), dtype)
 
 
 @function(exports="nn.functional", ours="PyTorch computes it as the softmax of the negative, in Python")
-def softmin(input: Tensor, dim: int, dtype=None) -> Tensor:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
     """`softmax` of the negated input."""
-    return _softmax.softmax(-input, dim, dtype)
+    return _softmax.softmax(-input, _chosen("softmin", input, dim, _stacklevel), dtype)
 
 
 @function(exports="nn.functional", ours="the form of nn.functional; `pellucid.log_softmax` is that of ATen")
-def log_softmax(input: Tensor, dim: int, dtype=None) -> Tensor:
-    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
-    return _softmax.log_softmax(input, dim, dtype)
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype=None) -> Tensor:
+    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`, and `softmax` for ``dim``."""
+    return _softmax.log_softmax(input, _chosen("log_softmax", input, dim, _stacklevel), dtype)
+
+
+def _chosen(name: str, input: Tensor, dim: int | None, level: int) -> int:
+    """PyTorch's axis where none is named."""
+    if dim is not None:
+        return dim
+    warnings.warn(f"{name}: dim is not given. Name the axis, such as dim=-1.", UserWarning, level + 1)
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 @function(exports="nn.functional")

@@ -518,8 +518,9 @@ def local_response_norm(
 ) -> Tensor:
     """``input / (k + alpha * mean(input^2 over size neighbouring channels))^beta``."""
 
-def log_softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
-    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`."""
+def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
+    """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`, and `softmax` for
+    ``dim``."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log(sigmoid(input))``."""
@@ -880,10 +881,10 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target * input))``."""
 
-def softmax(input: Tensor, dim: _int, dtype=None) -> Tensor:
+def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
     """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
 
-def softmin(input: Tensor, dim: _int, dtype=None) -> Tensor:
+def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
     """`softmax` of the negated input."""
 
 def softplus(

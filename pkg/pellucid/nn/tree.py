@@ -56,9 +56,9 @@ class Tree(Generic[M]):
             if m is not None:
                 yield from m.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[M]:
-        """This module and all below it, each once."""
-        for _, m in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[M]:
+        """This module and all below it, each once; without ``remove_duplicate`` as often as it is there."""
+        for _, m in self.named_modules(remove_duplicate=remove_duplicate):
             yield m
 
     def named_children(self) -> Iterator[tuple[str, M]]:

@@ -181,6 +181,36 @@ def _with_text(read: Reader) -> Reader:
 _LAID = frozenset({"layout", "memory_format", "pin_memory"})
 
 
+# numpy's names of arguments, which PyTorch takes, too.
+_ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def aliases_of(form: Iterable[str]) -> dict[str, str]:
+    """numpy's names that a function takes for arguments of its own, by these names."""
+    form = [*form]
+    return {alias: name for alias, name in _ALIASES.items() if name in form and alias not in form}
+
+
+def renamed(where: str, named: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by keyword, under the function's own names.
+
+    Args:
+        where: for messages.
+        named: of `aliases_of`.
+        kwargs: what is given.
+
+    Raises:
+        ArgumentError: an argument is given under both of its names, or there is none of the name.
+    """
+    given = dict(kwargs)
+    for alias, name in named.items():
+        if alias in given:
+            if name in given:
+                raise ArgumentError(f"{where}: takes {name}= or {alias}=, not both. Leave out one of them.")
+            given[name] = given.pop(alias)
+    return given
+
+
 def laid_words(form: set[str]) -> frozenset[str]:
     """Which of these words a function takes besides its own arguments: all, if it makes tensors."""
     return _LAID - form if form >= {"dtype", "device"} else frozenset()

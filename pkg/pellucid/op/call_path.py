@@ -9,15 +9,20 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from ..device import get_default_device
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
+from .arguments import aliases_of, renamed
 from .plan_cache import table_of_plans
 from .schema import Schema
 
 _TENSORS = ("tensor", "optional", "operand", "tensors")
+
+
+# In the place of an argument that is not given, where numpy's name may stand for it.
+_NEEDED = object()
 
 
 class Route:
@@ -61,9 +66,9 @@ class _Parts:
 # What the text of a call works with; arguments of ops have other names.
 _NAMES = frozenset(
     (
-        "AttributeError", "KeyError", "Meta", "Route", "Tensor", "TypeError", "any", "bool", "check",
-        "complex", "default_device", "float", "int", "into", "o", "plan", "plans", "record", "slow", "t",
-        "tuple", "type",
+        "AttributeError", "KeyError", "Meta", "Route", "Tensor", "TypeError", "again", "alone", "any", "bool",
+        "check", "complex", "default_device", "float", "int", "into", "missing", "needed", "o", "plan",
+        "plans", "record", "slow", "t", "tuple", "type", "words",
     )
 )  # fmt: skip
 _NUMBERED = re.compile(r"(c|k|p|s|slot|t|default_)\d+")
@@ -146,7 +151,23 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
     parameters = list(parts.parameters)
     if into is not None:
         parameters += ["out=None"] if "*" in parameters else ["*", "out=None"]
+    named = {} if operator else aliases_of([a.name for a in o.arguments])
+    needed = []
+    if named or (o.alone and not operator):
+        # Python would refuse a call without ``dim`` before it is known that ``axis`` is given.
+        begin = min((k for k, a in enumerate(o.arguments) if a.name in named.values()), default=1)
+        late = {a.name for a in o.arguments[begin:]}
+        needed = [name for name in parameters if name in late]
+        parameters = [f"{name}=needed" if name in late else name for name in parameters]
+        scope.update(needed=_NEEDED, missing=_missing(o), alone=o.alone)
+    if named:
+        parameters.append("**words")
+        scope["again"] = _again(o, named, into is not None)
+    first, lone = o.arguments[0].name, o.alone is not None and not operator
     lines = [f"def {o.name}({', '.join(parameters)}):"]
+    if named:
+        given = [*(a.name for a in o.arguments), *(["out"] if into is not None else [])]
+        lines.append(f"    if words: return again(words, {', '.join(given)})")
     if into is not None:
         lines.append(f"    if out is not None: return into(o, out, ({parts.names},))")
     lines += [
@@ -154,6 +175,8 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         *[f"        {line}" for line in parts.before],
         f"        plan = plans[{parts.key}]",
         "    except (KeyError, AttributeError, TypeError):",
+        *([f"        if {needed[0]} is needed is {needed[1]}: return alone({first})"] if lone else []),
+        *[f"        if {name} is needed: missing({name!r})" for name in needed],
         f"        return slow(o, ({parts.names},))",
     ]
     if o.prepare is not None:
@@ -165,6 +188,31 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
     lines.append(f"    return plan({parts.names})")
     exec("\n".join(lines), scope)
     return scope[o.name]
+
+
+def _again(o: Schema, named: dict[str, str], takes_out: bool) -> Callable:
+    """Calls the op once more, with its own names of arguments in the place of numpy's."""
+    names = [a.name for a in o.arguments] + ["out"] * takes_out
+    defaults = {a.name: a.default for a in o.arguments}
+
+    def again(words: dict[str, Any], *values: Any) -> Any:
+        if unknown := [word for word in words if word not in named]:
+            raise TypeError(f"{o.public}() got an unexpected keyword argument {unknown[0]!r}")
+        given = {
+            name: value
+            for name, value in zip(names, values, strict=True)
+            if value is not _NEEDED and value is not defaults.get(name)
+        }
+        return o.call(**renamed(o.public, named, {**given, **words}))
+
+    return again
+
+
+def _missing(o: Schema) -> Callable:
+    def missing(name: str) -> NoReturn:
+        raise TypeError(f"{o.public}() missing 1 required positional argument: {name!r}")
+
+    return missing
 
 
 def in_place_path(o: Schema, slow: Callable) -> tuple[Callable, dict]:

@@ -74,6 +74,7 @@ def op(
     check: Callable | None = None,
     follow: Callable | None = None,
     prepare: Callable | None = None,
+    alone: Callable | None = None,
     route: Callable | None = None,
     exact: tuple[str, ...] = (),
     fits: tuple[str, ...] = (),
@@ -114,6 +115,7 @@ def op(
             every call.
         follow: of views: function of the arguments that gives them without symbols (`symbols`), where an
             offset follows these; without it they are settled.
+        alone: function of the first argument: what a call gives that has no other one.
         prepare: function of the arguments that calls without a plan go through first: the result in terms of
             other declarations, or of this one with other arguments; None for what the declaration itself
             takes. Which of the two it is must follow from the plan's key.
@@ -180,7 +182,7 @@ def op(
             saved=frozenset(saved),
             result=result, mutated=mutated, public=public or name, check=check, follow=follow,
             prepare=prepare, route=route, exact=exact,
-            fits=fits,
+            fits=fits, alone=alone,
         )  # fmt: skip
         if name in OPS:
             raise TypeError(f"op {name} is declared twice")

@@ -18,7 +18,17 @@ from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, Pell
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
-from .arguments import READERS, described, laid_out, laid_words, named, reader, wrong
+from .arguments import (
+    READERS,
+    aliases_of,
+    described,
+    laid_out,
+    laid_words,
+    named,
+    reader,
+    renamed,
+    wrong,
+)
 
 F = TypeVar("F", bound=Callable)
 
@@ -223,6 +233,7 @@ def publish(
         # What takes nothing but its own tensor has one, and no words about memory.
         is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
         is_safe &= not laid_words({*form_of(function).parameters})
+        is_safe &= not aliases_of(form_of(function).parameters)
         known_as = public if place is METHODS else outer
         place[n] = known_as if value is function and not is_safe else value
     if method or forms:
@@ -254,8 +265,11 @@ def explained(function: Callable) -> Callable:
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
     """
     plain, laid = _plain(function), laid_words({*form_of(function).parameters})
+    aliases = aliases_of(form_of(function).parameters)
 
     def call(*args, **kwargs):
+        if kwargs and aliases:
+            kwargs = renamed(function.__name__, aliases, kwargs)
         if laid and not laid.isdisjoint(kwargs):
             return laid_out(function.__name__, call, args, kwargs)
         for k, name, classes, read in plain:

@@ -62,6 +62,7 @@ class Schema:
     check: Callable | None = None
     follow: Callable | None = None
     prepare: Callable | None = None
+    alone: Callable | None = None
     route: Callable | None = None
     exact: tuple[str, ...] = ()
     fits: tuple[str, ...] = ()

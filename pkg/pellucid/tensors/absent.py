@@ -12,7 +12,15 @@ from typing import Any, NoReturn
 INSTEAD = {
     "torch": "the ops of docs/reference.md",
     "torch.Tensor": "the methods of docs/reference.md",
+    "torch.Tensor.storage": "untyped_storage()",
     "torch.Tensor.to_sparse": "dense tensors",
+    "torch.eig": "torch.linalg.eig",
+    "torch.lstsq": "torch.linalg.lstsq",
+    "torch.masked": "torch.where, and reductions of what masked_fill gives",
+    "torch.matrix_rank": "torch.linalg.matrix_rank",
+    "torch.range": "torch.arange, which ends before its end",
+    "torch.solve": "torch.linalg.solve",
+    "torch.symeig": "torch.linalg.eigh",
     "torch.cuda": "the device 'webgpu'; torch.cuda.is_available() is False",
     "torch.sparse": "dense tensors",
     "torch.sparse_coo_tensor": "dense tensors",
@@ -39,6 +47,9 @@ def public() -> dict[str, frozenset[str]]:
 
 def advice(name: str) -> str:
     """What to use instead of a name of PyTorch, as a sentence."""
+    module, _, last = name.rpartition(".")
+    if module == "torch" and last in public()["torch.nn.functional"]:
+        return f"Use torch.nn.functional.{last}."
     known = [place for place in INSTEAD if name == place or name.startswith((f"{place}.", f"{place}_"))]
     return f"Use {INSTEAD[max(known, key=len)]}." if known else ""
 

@@ -175,11 +175,12 @@ def _nearest(d) -> str:
     return native.name if native in _FROM_NUMPY else "float32"
 
 
-def promote_types(a: DType, b: DType) -> DType:
+def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest type that holds both, by PyTorch's table.
 
     Source: https://pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc
     """
+    a, b = type1, type2
     if a is b:
         return a
     if a.is_quantized or b.is_quantized:

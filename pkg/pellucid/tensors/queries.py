@@ -128,13 +128,16 @@ def set_num_interop_threads(int: int) -> None:
     """Accepted and without effect, as `set_num_threads`."""
 
 
+_PRECISION = ["highest"]
+
+
 def get_float32_matmul_precision() -> str:
-    """How exactly float32 products are computed: ``"highest"``, in float32."""
-    return "highest"
+    """What `set_float32_matmul_precision` was given; products are computed in float32 whatever that is."""
+    return _PRECISION[0]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepted and without effect: products of float32 are computed in float32, which every setting allows.
+    """Noted, and without effect: products of float32 are computed in float32, which every setting allows.
 
     Raises:
         ArgumentError: PyTorch has no such setting.
@@ -143,6 +146,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise ArgumentError(
             f"set_float32_matmul_precision: {precision!r} is none of 'highest', 'high' and 'medium'."
         )
+    _PRECISION[0] = precision
 
 
 def typename(obj: Any) -> str:

@@ -1129,8 +1129,8 @@ class Tensor(Portable):
         """One axis as several."""
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """Windows of an axis that begin every ``step`` elements, along a new last axis, sharing storage."""
-    def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill with uniform random numbers from ``a`` to ``b``."""
+    def uniform_(self, a: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fill with uniform random numbers from ``a``, which PyTorch calls ``from``, to ``to``."""
     def unique(
         self,
         sorted: _bool = True,
@@ -1166,7 +1166,7 @@ class Tensor(Portable):
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
     def vdot(self, other: Tensor) -> Tensor:
         """Product of two vectors, the first conjugated."""
-    def view(self, *size) -> Tensor:
+    def view(self, *size, dtype: DType | None = None) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -168,7 +169,20 @@ class Hardtanh(_Activation):
 
     _function = staticmethod(activations.hardtanh)
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
+        for old, value in (("min_value", min_value), ("max_value", max_value)):
+            if value is not None:
+                text = f"Hardtanh: {old} is now called {old[:-2]}. Use that."
+                warnings.warn(text, FutureWarning, stacklevel=2)
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
         min_val, max_val = number(min_val, "Hardtanh: min_val"), number(max_val, "Hardtanh: max_val")
         if min_val >= max_val:
             raise RangeError(f"Hardtanh: min_val {min_val} must be below max_val {max_val}.")
@@ -266,9 +280,9 @@ class PReLU(Module):
 
 
 class _Along(Module):
-    """A function along an axis that must be named."""
+    """A function along an axis; without one along PyTorch's choice, with a warning."""
 
-    def __init__(self, dim: int):
+    def __init__(self, dim: int | None = None):
         super().__init__()
         self.dim = dim
 
@@ -284,21 +298,21 @@ class Softmax(_Along):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.softmax(input, self.dim)
+        return functional.softmax(input, self.dim, 5)
 
 
 class LogSoftmax(_Along):
     """``x_i - log(sum_j exp(x_j))`` along an axis."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.log_softmax(input, self.dim)
+        return functional.log_softmax(input, self.dim, 5)
 
 
 class Softmin(_Along):
     """`Softmax` of the negated input."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return functional.softmin(input, self.dim)
+        return functional.softmin(input, self.dim, 5)
 
 
 class Softmax2d(Module):

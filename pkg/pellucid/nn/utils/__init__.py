@@ -34,9 +34,18 @@ def _gradients(name: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]
 
 @no_grad
 def get_total_norm(
-    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
+    tensors: Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """The norm of all tensors together, as if they were one vector.
+
+    Args:
+        tensors: of any shapes.
+        norm_type: the order of the norm.
+        error_if_nonfinite: raise what says that the norm is not finite.
+        foreach: accepted for PyTorch's sake.
 
     Raises:
         GradientError: with ``error_if_nonfinite``, the norm is not finite; waits for the device.
@@ -58,6 +67,7 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients down together, so that their norm as one vector is at most ``max_norm``.
 
@@ -112,8 +122,15 @@ def clip_grads_with_norm_(
 
 
 @no_grad
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Move every element of every gradient into ``[-clip_value, clip_value]``.
+
+    Args:
+        parameters: whose gradients; None counts for nothing.
+        clip_value: the bound.
+        foreach: accepted for PyTorch's sake.
 
     Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_value_.html
     """

@@ -78,10 +78,12 @@ def _where_types(call: Call):
         "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
     },
     exact=("input", "other"),
+    alone=lambda condition: condition.nonzero(as_tuple=True),
     aten=("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:
-    """``input`` where the condition holds, else ``other``.
+    """``input`` where the condition holds, else ``other``; of a condition alone the places where it holds, as
+    ``nonzero(as_tuple=True)`` has them.
 
     Args:
         condition: bool tensor.

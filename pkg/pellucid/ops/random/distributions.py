@@ -186,15 +186,19 @@ def randint(
 
 
 @function()
-def rand_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+def rand_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+) -> Tensor:
     """`rand` with the shape, dtype and device of ``input``."""
-    return rand(*input.shape, **options_of(input, dtype, device))
+    return rand(*input.shape, generator=generator, **options_of(input, dtype, device))
 
 
 @function()
-def randn_like(input: Tensor, *, dtype: DType | None = None, device=None) -> Tensor:
+def randn_like(
+    input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+) -> Tensor:
     """`randn` with the shape, dtype and device of ``input``."""
-    return randn(*input.shape, **options_of(input, dtype, device))
+    return randn(*input.shape, generator=generator, **options_of(input, dtype, device))
 
 
 @function(aten=("randperm.default", "randperm.generator"))
@@ -274,13 +278,13 @@ def normal_(
 
 
 @function(exports=None, method=True)
-def uniform_(self: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform random numbers from ``a`` to ``b``.
+def uniform_(self: Tensor, a: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform random numbers from ``a``, which PyTorch calls ``from``, to ``to``.
 
     Raises:
-        RangeError: ``b`` is less than ``a``, or one of them is NaN.
+        RangeError: ``to`` is less than ``a``, or one of them is NaN.
     """
-    generator, a, b = chosen(generator, "uniform_"), number(a, "uniform_: a"), number(b, "uniform_: b")
-    if not a <= b:
-        raise RangeError(f"uniform_: there is nothing from a = {a} to b = {b}. Exchange them.")
-    return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (b - a) + a)
+    generator, a, to = chosen(generator, "uniform_"), number(a, "uniform_: a"), number(to, "uniform_: to")
+    if not a <= to:
+        raise RangeError(f"uniform_: there is nothing from a = {a} to {to}. Exchange them.")
+    return self.copy_(rand(*self._meta.shape, device=self._meta.device, generator=generator) * (to - a) + a)

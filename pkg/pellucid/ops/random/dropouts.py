@@ -113,19 +113,27 @@ def _dropout(
         "training": "whether anything is left out.",
         "inplace": "write the result over the input.",
     }
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = docstring(
-        sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}}
-    )
-    return function(exports="nn.functional" if ours else ("torch", "nn.functional"), aten=aten, ours=ours)(
-        call
-    )
+
+    def plain(input: Tensor, p: float, train: bool) -> Tensor:
+        return _dropped(name, input, p, train, channels, alpha)
+
+    raises = {"RangeError": "``p`` is not a probability."}
+    for form, names in (
+        (call, known),
+        (plain, {**dict(list(known.items())[:2]), "train": known["training"]}),
+    ):
+        form.__name__ = form.__qualname__ = name
+        form.__doc__ = docstring(sentence, {"Args": names, "Raises": raises})
+    if aten:
+        function(aten=aten)(plain)
+        ours = f"the form of nn.functional; `pellucid.{name}` is that of ATen"
+    return function(exports="nn.functional", ours=ours)(call)
 
 
 _COMPOSED = "PyTorch composes it of feature_dropout, in Python"
 dropout = _dropout(
     "dropout", "Elements zeroed with probability ``p``, the others divided by ``1 - p``.",
-    aten="dropout.default(input, p, train)",
+    aten="dropout.default",
 )  # fmt: skip
 dropout1d = _dropout(
     "dropout1d", "Whole channels of (batch, channels, length) zeroed; see `dropout`.",
@@ -142,11 +150,11 @@ dropout3d = _dropout(
 alpha_dropout = _dropout(
     "alpha_dropout",
     "Elements replaced with probability ``p`` by the end of SELU, so that mean 0 and variance 1 stay.",
-    alpha=True, aten="alpha_dropout.default(input, p, train)",
+    alpha=True, aten="alpha_dropout.default",
 )  # fmt: skip
 feature_alpha_dropout = _dropout(
     "feature_alpha_dropout", "`alpha_dropout` of whole channels.",
-    alpha=True, channels=True, aten="feature_alpha_dropout.default(input, p, train)",
+    alpha=True, channels=True, aten="feature_alpha_dropout.default",
 )  # fmt: skip
 
 

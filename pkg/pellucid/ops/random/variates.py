@@ -83,11 +83,17 @@ def normal(
 
 @function(aten=("randint_like.default(self, high, *, dtype=None, device=None)", "randint_like.low_dtype"))
 def randint_like(
-    input: Tensor, low: int = 0, high: int | None = None, *, dtype: DType | None = None, device=None
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at 0."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), **options_of(input, dtype, device))
+    return randint(low, high, tuple(input.shape), generator=generator, **options_of(input, dtype, device))
 
 
 @function(method=True)

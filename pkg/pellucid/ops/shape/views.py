@@ -7,7 +7,7 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import DTypeError, ShapeError
-from ...op.arguments import integers
+from ...op.arguments import element_type, integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -36,13 +36,14 @@ def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 @function(exports=None, method=True, aten=("view.default", "view.dtype(self, dtype)"))
-def view(input: Tensor, *size) -> Tensor:
+def view(input: Tensor, *size, dtype: DType | None = None) -> Tensor:
     """The same elements in another shape, sharing storage.
 
     Args:
         input: any tensor whose strides allow the shape.
         size: lengths; one may be -1. Or a dtype, as which the bytes are read; where its size is another,
             the last axis, whose stride must be 1, becomes longer or shorter.
+        dtype: the same dtype by its name.
 
     Raises:
         ShapeError: the shape needs a copy or has another number of elements, or bytes are no whole elements.
@@ -55,6 +56,8 @@ def view(input: Tensor, *size) -> Tensor:
     """
     if len(size) == 1 and isinstance(size[0], DType):
         return _view_dtype(input, size[0])
+    if not size and dtype is not None:
+        return _view_dtype(input, element_type(dtype))
     return view_size(input, sizes(size))
 
 
