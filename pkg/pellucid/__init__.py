@@ -69,6 +69,7 @@ from .tensors.limits import finfo, iinfo
 from .tensors.printing import set_printoptions
 from .tensors.queries import (
     can_cast,
+    detach,
     get_device,
     get_float32_matmul_precision,
     get_num_interop_threads,

@@ -137,6 +137,7 @@ from .tensors.limits import finfo as finfo
 from .tensors.limits import iinfo as iinfo
 from .tensors.printing import set_printoptions as set_printoptions
 from .tensors.queries import can_cast as can_cast
+from .tensors.queries import detach as detach
 from .tensors.queries import get_device as get_device
 from .tensors.queries import get_float32_matmul_precision as get_float32_matmul_precision
 from .tensors.queries import get_num_interop_threads as get_num_interop_threads
@@ -1925,7 +1926,7 @@ def rand_like(
     """`rand` with the shape, dtype and device of ``input``."""
 
 def randint(
-    low: _int,
+    low: _int = 0,
     high=None,
     size=None,
     *,

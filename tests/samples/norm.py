@@ -134,6 +134,7 @@ SAMPLES: dict[str, list[Sample]] = {
           for d in (None, 0, (0, 1))],
         S(np.array([[0, 0], [3, 4]], np.float32), dim=1).but(second=False), S(x), bad("", below(9, 3))
     ],
+    "Tensor.norm": [S(x), S(x, 2, 1, True).but(rtol=1e-5), bad("", below(9, 3))],
     "nn.functional.normalize": [S(x, dim=-1), S(x, 1.0, 0), S(x), S(nothing(4, 0))],
     "nn.functional.cosine_similarity": cosine,
     "nn.functional.glu": [S(x[:, :, :4]), S(normal(4, 6), 0), S(nothing(0, 4)), bad("odd length", x)]

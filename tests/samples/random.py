@@ -57,12 +57,15 @@ SAMPLES: dict[str, list[Sample]] = {
     **{f"nn.functional.{name}": [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 0.4, False),
         bad("p must lie", a, 1.5).but(error=ValueError)] for name, a in (("dropout1d", x[None]),
             ("dropout2d", x[None, None]), ("dropout3d", x[None, None, None]))},
-    **{name: [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 1.0, True), S(x[0], 0.4, False)]
-        for name, a in (("alpha_dropout", x), ("feature_alpha_dropout", x[None]))},
+    **{f"{place}{name}": [S(a, 0.4, True).but(random=True, layouts=("contiguous",)), S(a, 1.0, True),
+            S(x[0], 0.4, False)]
+        for name, a in (("alpha_dropout", x), ("feature_alpha_dropout", x[None]))
+        for place in ("", "nn.functional.")},
     "nn.functional.gumbel_softmax": [S(x, hard=hard).but(random=True, layouts=("contiguous",))
         for hard in (False, True)],
-    "dropout": [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
-        bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)],
+    **{name: [*drawn(S(x, 0.4, True), S(x, 1.0, True)), S(x, 0.4, False),
+        bad("p must lie between 0 and 1", x, 1.5, True).but(error=ValueError)]
+        for name in ("dropout", "nn.functional.dropout")},
     "Tensor.normal_": drawn(S(normal(30), 1, 2).but(grad=False)),
     "Tensor.uniform_": drawn(S(normal(30), -1, 1).but(grad=False))
 }  # fmt: skip

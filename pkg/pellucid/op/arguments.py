@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from inspect import cleandoc
+from inspect import cleandoc, signature
 from typing import Any
 
 import numpy as np
@@ -181,8 +181,22 @@ def _with_text(read: Reader) -> Reader:
 _LAID = frozenset({"layout", "memory_format", "pin_memory"})
 
 
-# numpy's names of arguments, which PyTorch takes, too.
-_ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+def by_name(function: Callable) -> Callable:
+    """Declare that what a function takes by place, as ``*given``, also comes as the argument behind it.
+
+    Its signature shows that argument in the place: ``zeros(*given, size=None)`` as ``zeros(*size)``.
+    """
+    form = signature(function)
+    parts = list(form.parameters.values())
+    k = next(k for k, p in enumerate(parts) if p.kind is p.VAR_POSITIONAL)
+    parts[k : k + 2] = [parts[k].replace(name=parts[k + 1].name)]
+    shown: Any = function
+    shown.__signature__ = form.replace(parameters=parts)
+    return function
+
+
+# numpy's names of arguments, which PyTorch takes, too, and one of methods.
+_ALIASES = {"axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_sections"}
 
 
 def aliases_of(form: Iterable[str]) -> dict[str, str]:

@@ -18,17 +18,7 @@ from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, Pell
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
-from .arguments import (
-    READERS,
-    aliases_of,
-    described,
-    laid_out,
-    laid_words,
-    named,
-    reader,
-    renamed,
-    wrong,
-)
+from .arguments import READERS, aliases_of, described, laid_out, laid_words, named, reader, renamed, wrong
 
 F = TypeVar("F", bound=Callable)
 

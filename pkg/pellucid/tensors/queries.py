@@ -128,6 +128,11 @@ def set_num_interop_threads(int: int) -> None:
     """Accepted and without effect, as `set_num_threads`."""
 
 
+def detach(input: Tensor) -> Tensor:
+    """`Tensor.detach`: the same values outside the graph, sharing storage."""
+    return input.detach()
+
+
 _PRECISION = ["highest"]
 
 

@@ -15,7 +15,7 @@ from ...autograd.formulas import zeros
 from ...device import device as Device
 from ...device import resolved
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import element_type, number
+from ...op.arguments import by_name, element_type, number
 from ...op.declaration import op
 from ...op.elementwise import Elementwise, elementwise
 from ...op.families import Declared, formed
@@ -121,13 +121,16 @@ def _real(name: str, d: DType | None) -> DType:
 def _numbers(name: str, block: Callable, scale: float, doc: str) -> Callable[..., Tensor]:
     """Declare numbers of a law; the parts of complex ones follow each other in the stream, times a scale."""
 
+    @by_name
     def call(
-        *size,
+        *given,
+        size=None,
         dtype: DType | None = None,
         device=None,
         generator: Generator | None = None,
         requires_grad: bool = False,
     ) -> Tensor:
+        size = given if size is None else (*given, size)
         drawn = _real(name, dtype)
         if dtype is None or not dtype.is_complex:
             return _draw(block, size, drawn, device, generator, requires_grad)
@@ -153,7 +156,7 @@ randn = _numbers(
 
 @function(aten=("randint.low", "randint.low_generator"))
 def randint(
-    low: int,
+    low: int = 0,
     high=None,
     size=None,
     *,

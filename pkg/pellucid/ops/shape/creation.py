@@ -14,7 +14,7 @@ from ...device import resolved
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import element_type, number
+from ...op.arguments import by_name, element_type, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise, moved
 from ...op.kernel.element_types import physical
@@ -98,27 +98,28 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
 
 
 @function()
-def zeros(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+@by_name
+def zeros(*given, size=None, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros."""
-    return _finish(
-        filled(sizes(size), 0, dt.get_default_dtype() if dtype is None else dtype, resolved(device)),
-        requires_grad,
-    )
+    shape = sizes(given if size is None else (*given, size))
+    d = dt.get_default_dtype() if dtype is None else dtype
+    return _finish(filled(shape, 0, d, resolved(device)), requires_grad)
 
 
 @function()
-def ones(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+@by_name
+def ones(*given, size=None, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of ones."""
-    return _finish(
-        filled(sizes(size), 1, dt.get_default_dtype() if dtype is None else dtype, resolved(device)),
-        requires_grad,
-    )
+    shape = sizes(given if size is None else (*given, size))
+    d = dt.get_default_dtype() if dtype is None else dtype
+    return _finish(filled(shape, 1, d, resolved(device)), requires_grad)
 
 
 @function(aten="empty.memory_format")
-def empty(*size, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
+@by_name
+def empty(*given, size=None, dtype: DType | None = None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor whose values are whatever the memory holds."""
-    shape = sizes(size)
+    shape = sizes(given if size is None else (*given, size))
     if any(n < 0 for n in shape):
         raise ShapeError(f"empty: size {shape} has a negative length.")
     m = meta(shape, dt.get_default_dtype() if dtype is None else element_type(dtype), resolved(device))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
+from ...op.arguments import by_name
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
@@ -227,9 +228,10 @@ column_stack = _stack(
 
 
 @function(exports=None, method=True)
-def repeat(input: Tensor, *repeats) -> Tensor:
+@by_name
+def repeat(input: Tensor, *given, repeats=None) -> Tensor:
     """The tensor copied several times along each axis."""
-    counts = sizes(repeats, "repeat: a count")
+    counts = sizes(given if repeats is None else (*given, repeats), "repeat: a count")
     shape = input._meta.shape
     if len(counts) < len(shape):
         raise ShapeError(f"repeat: {len(counts)} counts for {len(shape)} axes. Give at least as many.")
@@ -246,9 +248,10 @@ def _copied(out: Tensor, input: Tensor) -> Tensor:
 
 
 @function(method=True)
-def tile(input: Tensor, *dims) -> Tensor:
+@by_name
+def tile(input: Tensor, *given, dims=None) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
-    counts = sizes(dims)
+    counts = sizes(given if dims is None else (*given, dims))
     return repeat(input, *(1,) * (input._meta.rank - len(counts)), *counts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...autograd.edges import LEAF, note_change
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
-from ...op.arguments import describe, integers
+from ...op.arguments import by_name, describe, integers
 from ...op.public import function
 from ...tensors.formats import packed, preserve_format
 from ...tensors.meta import Meta, meta
@@ -31,7 +31,8 @@ def _bytes_up_to(m: Meta, offset: int) -> int:
 
 
 @function(exports=None, method=True)
-def resize_(input: Tensor, *size, memory_format=None) -> Tensor:
+@by_name
+def resize_(input: Tensor, *given, size=None, memory_format=None) -> Tensor:
     """Give the tensor itself another shape over its storage, which grows where it is too short.
 
     Elements stay, new ones have any value. Tensors that share the storage see it grow, numpy's arrays do not.
@@ -55,7 +56,7 @@ def resize_(input: Tensor, *size, memory_format=None) -> Tensor:
         raise GradientError(
             "resize_: cannot resize variables that require grad. Use .detach() or .reshape()."
         )
-    shape = Size(sizes(size))
+    shape = Size(sizes(given if size is None else (*given, size)))
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: size {tuple(shape)} has a negative length.")
     plain = memory_format is None or memory_format is preserve_format

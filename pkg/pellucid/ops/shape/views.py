@@ -7,7 +7,7 @@ from __future__ import annotations
 from math import prod
 
 from ...errors import DTypeError, ShapeError
-from ...op.arguments import element_type, integers
+from ...op.arguments import by_name, element_type, integers
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
@@ -36,7 +36,8 @@ def view_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 @function(exports=None, method=True, aten=("view.default", "view.dtype(self, dtype)"))
-def view(input: Tensor, *size, dtype: DType | None = None) -> Tensor:
+@by_name
+def view(input: Tensor, *given, size=None, dtype: DType | None = None) -> Tensor:
     """The same elements in another shape, sharing storage.
 
     Args:
@@ -54,11 +55,13 @@ def view(input: Tensor, *size, dtype: DType | None = None) -> Tensor:
         >>> torch.arange(6, device="cpu").view(2, 3).shape
         Size([2, 3])
     """
-    if len(size) == 1 and isinstance(size[0], DType):
-        return _view_dtype(input, size[0])
-    if not size and dtype is not None:
+    if size is not None:
+        given = (*given, size)
+    if len(given) == 1 and isinstance(given[0], DType):
+        return _view_dtype(input, given[0])
+    if not given and dtype is not None:
         return _view_dtype(input, element_type(dtype))
-    return view_size(input, sizes(size))
+    return view_size(input, sizes(given))
 
 
 def _view_dtype(input: Tensor, d: DType) -> Tensor:
@@ -91,7 +94,8 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(method=True)
-def reshape(input: Tensor, *shape) -> Tensor:
+@by_name
+def reshape(input: Tensor, *given, shape=None) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy.
 
     Args:
@@ -106,7 +110,7 @@ def reshape(input: Tensor, *shape) -> Tensor:
         >>> torch.arange(6, device="cpu").reshape(2, 3).t().reshape(-1).tolist()
         [0, 3, 1, 4, 2, 5]
     """
-    wanted = sizes(shape)
+    wanted = sizes(given if shape is None else (*given, shape))
     m = input._meta
     if not m.is_contiguous:
         full = infer(wanted, m.numel)
@@ -156,7 +160,8 @@ def permute_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @function(method=True)
-def permute(input: Tensor, *dims) -> Tensor:
+@by_name
+def permute(input: Tensor, *given, dims=None) -> Tensor:
     """Axes in another order, sharing storage.
 
     Args:
@@ -171,7 +176,7 @@ def permute(input: Tensor, *dims) -> Tensor:
         >>> torch.zeros(2, 3, 4, device="cpu").permute(2, 0, 1).shape
         Size([4, 2, 3])
     """
-    return permute_dims(input, sizes(dims))
+    return permute_dims(input, sizes(given if dims is None else (*given, dims)))
 
 
 def _transpose(call: Call):
@@ -278,7 +283,8 @@ def expand_size(input: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 @function(exports=None, method=True, aten="expand.default(self, size, *, implicit=False)")
-def expand(input: Tensor, *size) -> Tensor:
+@by_name
+def expand(input: Tensor, *given, size=None) -> Tensor:
     """Axes of length 1 repeated without a copy (their stride becomes 0).
 
     Args:
@@ -293,7 +299,7 @@ def expand(input: Tensor, *size) -> Tensor:
         >>> torch.tensor([[1], [2]], device="cpu").expand(-1, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
     """
-    return expand_size(input, sizes(size))
+    return expand_size(input, sizes(given if size is None else (*given, size)))
 
 
 @function(exports=None, method=True)
