@@ -7,20 +7,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .events import Event
-    from .profiling import ProfilerActivity, profile, record_function
+    from .profiling import ProfilerActivity, profile, record_function, supported_activities
     from .roofline import Peak, peak, peak_async
+    from .schedules import ProfilerAction, schedule, tensorboard_trace_handler
 
 _LAZY = {
     "Event": "events",
     "Peak": "roofline",
+    "ProfilerAction": "schedules",
     "ProfilerActivity": "profiling",
     "peak": "roofline",
     "peak_async": "roofline",
     "profile": "profiling",
     "record_function": "profiling",
+    "schedule": "schedules",
+    "supported_activities": "profiling",
+    "tensorboard_trace_handler": "schedules",
 }
 
-__all__ = ["Event", "Peak", "ProfilerActivity", "peak", "peak_async", "profile", "record_function"]
+__all__ = [
+    "Event", "Peak", "ProfilerAction", "ProfilerActivity", "peak", "peak_async", "profile", "record_function",
+    "schedule", "supported_activities", "tensorboard_trace_handler",
+]  # fmt: skip
 
 
 def __getattr__(name: str):

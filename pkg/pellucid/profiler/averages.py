@@ -80,7 +80,37 @@ class Average:
             self.timed_bytes += dispatch.bytes
             self.timed_flops += dispatch.flops
 
+    @property
+    def cpu_time_total(self) -> float:
+        """PyTorch's name of `python_time_total`."""
+        return self.python_time_total
 
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The same: ops are not nested."""
+        return self.python_time_total
+
+    @property
+    def cpu_time(self) -> float:
+        """PyTorch's name of `python_time`."""
+        return self.python_time
+
+    @property
+    def self_device_time_total(self) -> float:
+        """`device_time_total`: ops are not nested."""
+        return self.device_time_total
+
+
+# PyTorch's names of columns.
+_NAMES = {
+    "cpu_time": "python_time",
+    "cpu_time_total": "python_time_total",
+    "cuda_time": "device_time",
+    "cuda_time_total": "device_time_total",
+    "self_cpu_time_total": "python_time_total",
+    "self_cuda_time_total": "device_time_total",
+    "self_device_time_total": "device_time_total",
+}
 # What a table can be sorted by.
 KEYS = (
     "device_time_total", "device_time", "python_time_total", "python_time", "count", "bytes", "flops",
@@ -122,8 +152,9 @@ class Averages:
 
         Args:
             sort_by: one of ``device_time_total``, ``device_time``, ``python_time_total``, ``python_time``,
-                ``count``, ``bytes``, ``flops``, ``bandwidth``, the largest first; None for the GPU's time,
-                or Python's where no dispatch was timed.
+                ``count``, ``bytes``, ``flops``, ``bandwidth``, the largest first, or PyTorch's names of the
+                times, such as ``cpu_time_total``; None for the GPU's time, or Python's where no dispatch was
+                timed.
             row_limit: the most lines; -1 for all.
             max_name_column_width: letters of the ops' names.
 
@@ -131,6 +162,7 @@ class Averages:
             ValueError: there is no such column.
         """
         whole = self.total()
+        sort_by = _NAMES.get(sort_by or "", sort_by)
         if sort_by is not None and sort_by not in KEYS:
             raise ValueError(f"sort_by is {sort_by!r}; it must be one of {', '.join(KEYS)}, or None.")
         by = sort_by or ("device_time_total" if whole.timed else "python_time_total")

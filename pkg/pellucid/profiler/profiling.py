@@ -17,14 +17,28 @@ from .chrome import export
 from .events import Event, events
 from .recorder import Recorder
 from .recording import Recording, Span
+from .schedules import ProfilerAction
 from .timeline import timeline
+
+# Steps that are recorded.
+_RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 class ProfilerActivity(enum.Enum):
-    """What a profile measures: Python's time (``CPU``), the GPU's (``WEBGPU``)."""
+    """What a profile measures: Python's time (``CPU``), the GPU's (``WEBGPU``).
+
+    Programs for PyTorch call the second ``CUDA`` or ``XPU``.
+    """
 
     CPU = "cpu"
     WEBGPU = "webgpu"
+    CUDA = "webgpu"  # noqa: PIE796  (another name of the one above)
+    XPU = "webgpu"  # noqa: PIE796
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """What a profile can measure."""
+    return set(ProfilerActivity)
 
 
 class profile:
@@ -36,7 +50,12 @@ class profile:
 
     Args:
         activities: of `ProfilerActivity`; None for all.
+        schedule: from the number of a step, which `step` counts, to what is done in it, such as
+            `schedule` makes; None records all.
+        on_trace_ready: called with the profile when a recording ends.
         record_shapes: whether rows can be told apart by the shapes of their tensors.
+        profile_memory, with_stack, with_flops, with_modules, acc_events: accepted for PyTorch's sake: bytes
+            and products of matrices are always counted, and events name the lines that they come from.
 
     Raises:
         DeviceError: a trace or a profile is being recorded already, or Python cannot wait for the times here:
@@ -52,7 +71,19 @@ class profile:
         True
     """
 
-    def __init__(self, activities: Iterable[ProfilerActivity] | None = None, record_shapes: bool = False):
+    def __init__(
+        self,
+        activities: Iterable[ProfilerActivity] | None = None,
+        *,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        acc_events: bool = False,
+    ):
         chosen = set(ProfilerActivity if activities is None else activities)
         unknown = [a for a in chosen if not isinstance(a, ProfilerActivity)]
         if unknown or not chosen:
@@ -60,32 +91,71 @@ class profile:
                 f"activities are {unknown or 'empty'}; give some of ProfilerActivity.CPU and "
                 "ProfilerActivity.WEBGPU, or None for both."
             )
+        self.step_num = 0
+        self.on_trace_ready = on_trace_ready
+        self._schedule = schedule
+        self._action = ProfilerAction.NONE
         self._record_shapes = record_shapes
         self._recorder: Recorder | None = None
         self._recording = Recording(asked=ProfilerActivity.WEBGPU in chosen)
 
+    def _begin(self, action: ProfilerAction) -> None:
+        """Do in a step what the schedule says, where the one before it recorded nothing."""
+        self._action = action
+        if action in _RECORDING:
+            made = Recorder(self._recording.asked)
+            made.start()
+            self._recorder, self._recording = made, made.recording
+
     def _start(self) -> profile:
         if self._recorder is not None:
             raise DeviceError("device webgpu: a profile records once. Make another one.")
-        made = Recorder(self._recording.asked)
-        made.start()
-        self._recorder, self._recording = made, made.recording
+        self._begin(ProfilerAction.RECORD if self._schedule is None else self._schedule(self.step_num))
         return self
+
+    def start(self) -> None:
+        """Begin, as a ``with`` does where it begins."""
+        self._start()
+
+    def stop(self) -> None:
+        """End, as a ``with`` does where it ends."""
+        if self._action in _RECORDING and self._recorder is not None:
+            self._recorder.stop()
+            self._ended()
+        self._action = ProfilerAction.NONE
+
+    def step(self) -> None:
+        """Say that the next step of the program begins, by which a `schedule` goes."""
+        before = self._action
+        self.step_num += 1
+        if self._schedule is None:
+            return
+        action = self._schedule(self.step_num)
+        if before is ProfilerAction.RECORD and action in _RECORDING:
+            self._action = action
+            return
+        self.stop()
+        self._begin(action)
+
+    def _ended(self) -> None:
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
 
     def __enter__(self) -> profile:
         return self._start()
 
     def __exit__(self, *exc) -> None:
-        assert self._recorder is not None
-        self._recorder.stop()
+        self.stop()
 
     async def __aenter__(self) -> profile:
         await stream().open_async()
         return self._start()
 
     async def __aexit__(self, *exc) -> None:
-        assert self._recorder is not None
-        await self._recorder.stop_async()
+        if self._action in _RECORDING and self._recorder is not None:
+            await self._recorder.stop_async()
+            self._ended()
+        self._action = ProfilerAction.NONE
 
     def __repr__(self) -> str:
         if self._recorder is None:
@@ -125,6 +195,7 @@ class record_function:
 
     Args:
         name: the name.
+        args: accepted for PyTorch's sake.
 
     Example:
         >>> from pellucid.profiler import record_function
@@ -133,7 +204,7 @@ class record_function:
         ...     return x + 1
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, args: str | None = None):
         self.name = name
         self._entered: list[tuple[Span, Any]] = []
 

@@ -282,6 +282,7 @@ ROOMS: dict[str, Room] = {
         refused="data_parallel parallel_apply replicate scatter gather",
     ),
     "nn.parallel.distributed": Room(kinds="DistributedDataParallel"),
+    "autograd.profiler": Room(at="profiler", contexts="emit_nvtx emit_itt"),
     "nn.parallel.scatter_gather": Room(refused="gather scatter scatter_kwargs"),
     "futures": Room(kinds="Future", refused="collect_all wait_all"),
     "multiprocessing": Room(
