@@ -17,6 +17,7 @@ from .autograd.grad_mode import (
     set_grad_enabled,
 )
 from .device import get_default_device, set_default_device, webgpu
+from .errors import OutOfMemoryError
 from .op.kernel.autotune.deterministic import (
     are_deterministic_algorithms_enabled,
     use_deterministic_algorithms,

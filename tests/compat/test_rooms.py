@@ -143,6 +143,13 @@ def test_install_in_a_process_of_its_own():
         except pellucid.errors.MissingError as error:
             assert str(error).startswith("torch.nn.LazyLinear: PyTorch has this")
         assert torch.float32 is pellucid.float32 and "nn" in dir(torch)
+        assert torch.distributions.normal.Normal is torch.distributions.Normal
+        assert torch.distributions.kl.kl_divergence is torch.distributions.kl_divergence
+        assert torch.nn.utils.clip_grad.clip_grad_norm_ is torch.nn.utils.clip_grad_norm_
+        assert torch.optim.adam.Adam is torch.optim.Adam and not hasattr(torch.optim, "nonsense")
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        assert SDPBackend.MATH.name == "MATH" and sdpa_kernel is pellucid.nn.attention.sdpa_kernel
+        assert issubclass(torch.OutOfMemoryError, torch.cuda.OutOfMemoryError)
         try:
             import torch.utils.cpp_extension
         except ModuleNotFoundError as error:

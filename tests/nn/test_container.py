@@ -110,3 +110,18 @@ def test_parameter_dict():
         return [*seen, len(d)]
 
     assert same_program(program)[-1] == 0
+
+
+def test_sequences_are_joined_and_repeated():
+    for nn in (pellucid.nn, torch.nn):
+        one, two = nn.Sequential(nn.ReLU()), nn.Sequential(nn.Tanh(), nn.Sigmoid())
+        assert [type(m).__name__ for m in one + two] == ["ReLU", "Tanh", "Sigmoid"]
+        assert [type(m).__name__ for m in 2 * two] == ["Tanh", "Sigmoid"] * 2
+        assert (two * 2)[2] is two[0]
+        kept = one
+        one += two
+        one *= 2
+        assert kept is one
+        assert len(one) == 6
+        with pytest.raises(ValueError):
+            two * 0

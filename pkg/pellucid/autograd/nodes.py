@@ -29,6 +29,32 @@ sites: list[Callable[[], str]] = []
 sequence = itertools.count()
 
 
+class AccumulateGrad:
+    """What stands for a leaf where programs look at the graph.
+
+    Args:
+        variable: the leaf, to whose ``.grad`` gradients are added.
+    """
+
+    next_functions = ()
+
+    def __init__(self, variable: Any):
+        self.variable = variable
+
+    def name(self) -> str:
+        """Its name as PyTorch prints it."""
+        return "torch::autograd::AccumulateGrad"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad of {tuple(self.variable.shape)}>"
+
+
 class Node:
     """One recorded op: what its formulas need, and where the gradients of its inputs go.
 
@@ -63,9 +89,12 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """Where the gradients of its inputs go: nodes with the number of their result, and leaves with 0."""
+        """Where the gradients of its inputs go: nodes with the number of their result; of leaves an
+        `AccumulateGrad` and 0."""
         found = [e for edges in self.edges.values() for e in (edges if isinstance(edges, list) else [edges])]
-        return tuple(target if isinstance(target, tuple) else (target, 0) for target, _ in found)
+        return tuple(
+            target if isinstance(target, tuple) else (AccumulateGrad(target), 0) for target, _ in found
+        )
 
     @property
     def public(self) -> str:

@@ -14,6 +14,7 @@ from ..ops.matmul.dense import matmul
 from ..ops.matmul.linear import linear
 from ..ops.norm.softmax import softmax
 from ..ops.random.dropouts import dropout
+from ..ops.shape.creation import ones
 from ..ops.shape.joining import cat
 from ..tensors.dtypes import bool_
 from ..tensors.tensor import Tensor
@@ -28,6 +29,35 @@ class SDPBackend(IntEnum):
     EFFICIENT_ATTENTION = 2
     CUDNN_ATTENTION = 3
     OVERRIDEABLE = 4
+
+
+def causal_upper_left(*size: int) -> Tensor:
+    """The mask of attention in which query i sees the keys up to i.
+
+    Args:
+        size: how many queries and keys.
+
+    Returns:
+        Bools on the default device, for ``attn_mask``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.attention.bias.CausalBias.html
+    """
+    return _causal("causal_upper_left", size, 0)
+
+
+def causal_lower_right(*size: int) -> Tensor:
+    """The same where the last query sees all keys, as with keys that are cached.
+
+    Args:
+        size: how many queries and keys.
+    """
+    return _causal("causal_lower_right", size, size[-1] - size[0])
+
+
+def _causal(name: str, size: tuple[int, ...], diagonal: int) -> Tensor:
+    if len(size) != 2:
+        raise ArgumentError(f"{name}: takes two lengths, of queries and of keys, not {len(size)}.")
+    return ones(*size, dtype=bool_).tril(diagonal)
 
 
 @contextmanager

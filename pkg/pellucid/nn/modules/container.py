@@ -118,6 +118,28 @@ class Sequential(_Numbered):
             input = m(input)
         return input
 
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *other) if isinstance(other, Sequential) else NotImplemented
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(other) if isinstance(other, Sequential) else NotImplemented
+
+    def __mul__(self, count: int) -> Sequential:
+        return Sequential(*self._items() * self._checked(count)) if isinstance(count, int) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __imul__(self, count: int) -> Sequential:
+        if not isinstance(count, int):
+            return NotImplemented
+        return self.extend(self._items() * (self._checked(count) - 1))
+
+    @staticmethod
+    def _checked(count: int) -> int:
+        if count <= 0:
+            raise RangeError(f"Sequential: it can be there once or more, not {count} times.")
+        return count
+
 
 class ModuleList(_Numbered):
     """A list of modules, which are registered as submodules.

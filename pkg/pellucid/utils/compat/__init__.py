@@ -21,6 +21,8 @@ __all__ = ["install", "is_installed", "module_of", "room"]
 
 # Packages whose modules have PyTorch's paths; what PyTorch has in a module that is not here, its package has.
 _PACKAGES = ("nn", "optim", "autograd", "utils", "distributions", "func", "testing")
+# Those whose modules are attributes by now.
+_shown: set[str] = set()
 
 
 class _Facade(ModuleType):
@@ -33,10 +35,41 @@ class _Facade(ModuleType):
         self._package = package
 
     def __getattr__(self, name: str) -> Any:
-        return room(name) if _has_row(name) else getattr(self._package, name)
+        found = room(name) if _has_row(name) else getattr(self._package, name)
+        if name in _PACKAGES:
+            _show_modules(found, name)
+        return found
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*vars(self), *dir(self._package)})
+
+
+def _show_modules(package: ModuleType, path: str) -> None:
+    """Let PyTorch's modules within a package of its own be attributes of it, as its package imports them."""
+    names = vars(package)
+    own = names.get("__getattr__")
+    if path in _shown or own is None:
+        return
+    _shown.add(path)
+
+    known = public().get(f"modules of torch.{path}", frozenset())
+    asked: set[str] = set()
+
+    def found(name: str) -> Any:
+        # The search asks the package, too.
+        if name in known and not name.startswith("_") and name not in asked:
+            asked.add(name)
+            try:
+                if (module := module_of(f"{path}.{name}")) is not None:
+                    return module
+            finally:
+                asked.remove(name)
+        return own(name)
+
+    names["__getattr__"] = found
+    for name, value in [*names.items()]:
+        if isinstance(value, ModuleType) and f"modules of torch.{path}.{name}" in public():
+            _show_modules(value, f"{path}.{name}")
 
 
 class _Existing(Loader):
@@ -50,7 +83,10 @@ class _Existing(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
+        path = (module.__spec__.name if module.__spec__ else "").removeprefix("torch.")
         module.__spec__ = self._spec or module.__spec__
+        if path in _PACKAGES:
+            _show_modules(module, path)
 
 
 class _Release(Distribution):

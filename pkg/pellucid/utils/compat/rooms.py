@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlparse
 
 from ...device import device as Device
-from ...errors import SourceError
+from ...errors import OutOfMemoryError, SourceError
 from ...tensors import dtypes
 from ...tensors.absent import public, refuse
 from .library import Namespace
@@ -35,7 +35,8 @@ class _Built(ModuleType):
             return room(f"{self._path}.{name}")
         if not (name.startswith("__") and name.endswith("__")):
             for place in self._at:
-                found = room(place) if place in ROOMS else import_module(f"pellucid.{place}".rstrip("."))
+                is_room = place in ROOMS and place != self._path
+                found = room(place) if is_room else import_module(f"pellucid.{place}".rstrip("."))
                 if hasattr(found, name):
                     return getattr(found, name)
         if self._path == "ops":
@@ -131,6 +132,7 @@ ROOMS: dict[str, Room] = {
     "torch_version": Room(values={"TorchVersion": str}),
     # Devices
     "cuda": Room(
+        values={"OutOfMemoryError": OutOfMemoryError},
         answers=_NOT_ONE | {"get_arch_list": [], "memory_reserved": 0, "max_memory_reserved": 0},
         idle="empty_cache manual_seed manual_seed_all reset_peak_memory_stats ipc_collect",
         kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor device device_of StreamContext",
@@ -296,15 +298,9 @@ ROOMS: dict[str, Room] = {
         }
     ),
     # Attention that is given as a function
-    "nn.attention": Room(at="nn.attention", contexts="sdpa_kernel", values={"SDPBackend": None}),
-    "nn.attention.flex_attention": Room(
-        kinds="BlockMask AuxOutput AuxRequest",
-        refused="flex_attention create_block_mask create_mask or_masks and_masks noop_mask",
-        values={"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
-    ),
-    "nn.attention.bias": Room(
-        kinds="CausalBias CausalVariant", refused="causal_lower_right causal_upper_left"
-    ),
+    "nn.attention": Room(at="nn.attention"),
+    "nn.attention.flex_attention": Room(at="nn.flex_attention", values={"_DEFAULT_SPARSE_BLOCK_SIZE": 128}),
+    "nn.attention.bias": Room(at="nn.attention", kinds="CausalBias CausalVariant"),
     # Types by their other paths
     "types": Room(
         at=".",
