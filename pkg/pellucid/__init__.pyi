@@ -39,6 +39,7 @@ from .device import device as device
 from .device import get_default_device as get_default_device
 from .device import set_default_device as set_default_device
 from .device import webgpu as webgpu
+from .errors import OutOfMemoryError as OutOfMemoryError
 from .models import AutoConfig as AutoConfig
 from .models import AutoModel as AutoModel
 from .models import AutoModelForCausalLM as AutoModelForCausalLM
