@@ -422,6 +422,42 @@ export async function case_what_waits_keeps_its_status_and_its_pipelines(stream,
   equal(said, [0, 1], "status of the reads");
 }
 
+export async function case_a_compact_form_serves_until_the_full_one_is_compiled(stream, immediate) {
+  const { device } = stream;
+  const make = device.createComputePipelineAsync;
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  let count = 0;
+  device.createComputePipelineAsync = async (descriptor) => {
+    if (++count > 1) await released;
+    return make.call(device, descriptor);
+  };
+  // Their results differ, so that it shows which of them ran.
+  const names = [["x", "read_write"]];
+  const [full, compact] = [2, 1].map((value) => source(immediate, names, `x[i] = ${value}u;`));
+  const id = stream.pipelineLater(full, "w", 12, immediate, "forms", compact);
+  const step = over(stream, id, 4);
+  new Window().alloc(1, 16).upload(1, 0, [0, 0, 0, 0]).run(step, [1], [0, 0]).submit(stream);
+  equal(await words(stream, 1, 4), [1, 1, 1, 1], "the compact form");
+  equal(stream.stats().compiling, 1, "compiling before");
+  equal(stream.pipelineLater(full, "w", 12, immediate, "forms", compact), id, "id");
+  release();
+  while (stream.stats().compiling > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  new Window().run(step, [1], [0, 0]).submit(stream);
+  equal(await words(stream, 1, 4), [2, 2, 2, 2], "the full form");
+  // A full form that is broken is reported, and the compact one stays.
+  const broken = stream.pipelineLater("fn main(", "w", 12, immediate, "broken", source(immediate, names, "x[i] = 3u;"));
+  const last = over(stream, broken, 4);
+  new Window().run(last, [1], [0, 0]).submit(stream);
+  equal(await words(stream, 1, 4), [3, 3, 3, 3], "beside a broken one");
+  while (stream.stats().compiling > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await stream.synchronize();
+  equal(stream.failure()?.startsWith("validation: broken"), true, "failure");
+  new Window().run(last, [1], [0, 0]).submit(stream);
+  equal(await words(stream, 1, 4), [3, 3, 3, 3], "after it");
+  delete device.createComputePipelineAsync;
+}
+
 export async function case_calls_do_not_wait_for_ever(stream, immediate) {
   const { id, release } = compiledLater(stream, immediate, "later", "x[i] = params.m * x[i] + params.c;");
   const step = over(stream, id, 4);

@@ -5,6 +5,35 @@ import gc
 import pytest
 
 import pellucid
+from pellucid.device.native import NativeHost
+from pellucid.op import launches
+from pellucid.op.kernel.variants import is_direct
+from pellucid.op.plan_cache import forget_plans
+
+
+@pytest.fixture
+def compact_form(monkeypatch):
+    """Kernels in the form that serves until the full one is compiled (`KernelSource.compact`)."""
+    pipeline, asked = NativeHost.pipeline, []
+
+    def make(host, source, *args):
+        compact = source.replace("const COMPACT = false;", "const COMPACT = true;")
+        asked.append(compact != source or is_direct())
+        return pipeline(host, compact, *args)
+
+    forget_plans()
+    monkeypatch.setattr(NativeHost, "pipeline", make)
+    monkeypatch.setattr(launches, "_pipelines", {})
+    yield
+    forget_plans()
+    assert any(asked)
+
+
+@pytest.fixture(params=["full", "compact"])
+def form(request):
+    """Both forms, one after the other."""
+    if request.param == "compact":
+        request.getfixturevalue("compact_form")
 
 
 @pytest.fixture(autouse=True, scope="module")

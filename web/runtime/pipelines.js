@@ -3,6 +3,9 @@
 import { ARENA_BYTES } from "./arena.js";
 
 const ARENA_STEP = 256;
+// Compact forms are replaced when no pipeline was asked for so long, this many at a time: a driver has few threads.
+const QUIET_MS = 200;
+const BESIDE = 2;
 
 /** Bytes that one launch takes in the arena: dynamic offsets are multiples of 256. */
 function arenaBytes(paramsBytes) {
@@ -24,6 +27,14 @@ export class Pipelines {
     this.ids = new Map();
     this.warming = new Map();
     this.compiling = 0; // of those that are compiled beside other work
+    this.compact = []; // functions that replace what runs in a compact form by its full form
+    this.replacing = 0;
+    this.timer = null;
+  }
+
+  /** Pipelines that are being compiled, those that will replace compact forms included. */
+  get pending() {
+    return this.compiling + this.compact.length + this.replacing;
   }
 
   /** Id of the pipeline; created at once, its errors come later. */
@@ -49,15 +60,19 @@ export class Pipelines {
     return warming.finally(() => this.warming.delete(key));
   }
 
-  /** Id of a pipeline that is compiled beside other work: windows wait for it (`Backlog`). */
-  later(source, bindings, paramsBytes, immediate, label) {
+  /**
+   * Id of a pipeline that is compiled beside other work: windows wait for it (`Backlog`).
+   * `compact`: a source with the same results that compiles sooner and runs slower. It serves first; "" if none.
+   */
+  later(source, bindings, paramsBytes, immediate, label, compact = "") {
     const key = keyOf(source, bindings, paramsBytes, immediate);
     const known = this.ids.get(key);
     if (known !== undefined) return known;
     const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
-    const described = async (message) => (pipeline.broken = await explain(label, message, module, source));
+    const code = compact || source;
+    const described = async (message) => (pipeline.broken = await explain(label, message, module, code));
     this.faults.open("validation");
-    const module = this.device.createShaderModule({ label, code: source });
+    const module = this.device.createShaderModule({ label, code });
     const isKnown = this.faults.close(described);
     // For whoever cannot wait; and where the other way failed, to hear why.
     pipeline.finish = () => {
@@ -75,7 +90,10 @@ export class Pipelines {
       .then(() => {
         pipeline.compiled = null;
         this.compiling--;
+        this.#whenQuiet();
       });
+    if (compact) this.compact.push(() => this.#replace(pipeline, source));
+    this.#whenQuiet();
     return this.#keep(key, pipeline);
   }
 
@@ -129,6 +147,36 @@ export class Pipelines {
     }
     // The synchronous twin may have been asked for the same meanwhile.
     return this.ids.get(key) ?? this.#keep(key, pipeline);
+  }
+
+  /** Replace compact forms once no pipeline has been asked for or compiled for a while. */
+  #whenQuiet() {
+    clearTimeout(this.timer);
+    if (this.compact.length > 0) this.timer = setTimeout(() => this.#replaceNext(), QUIET_MS);
+  }
+
+  #replaceNext() {
+    if (this.compiling > 0) return; // whoever ends last sets the timer again
+    while (this.replacing < BESIDE && this.compact.length > 0) {
+      this.replacing++;
+      this.compact.shift()().then(() => {
+        this.replacing--;
+        this.#replaceNext();
+      });
+    }
+  }
+
+  /** Compile the full form of a pipeline that runs in its compact form, which stays if that fails. */
+  async #replace(pipeline, source) {
+    if (pipeline.broken !== null) return;
+    const { label } = pipeline;
+    this.faults.open("validation");
+    const module = this.device.createShaderModule({ label, code: source });
+    this.faults.close(async (message) => explain(label, message, module, source));
+    await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module)).then(
+      (gpu) => (pipeline.gpu = gpu),
+      () => {}, // a text that is broken was reported above; a device that is lost ends everything
+    );
   }
 
   #describe(bindings, paramsBytes, immediate, label) {

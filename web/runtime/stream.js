@@ -65,10 +65,10 @@ export class Stream {
     return this.pipelines.create(source, bindings, paramsBytes, immediate, label);
   }
 
-  /** The same for a pipeline that is not needed at once: it is compiled beside other work. */
-  pipelineLater(source, bindings, paramsBytes, immediate, label) {
+  /** The same for a pipeline that is not needed at once: it is compiled beside other work (`Pipelines.later`). */
+  pipelineLater(source, bindings, paramsBytes, immediate, label, compact = "") {
     this.faults.alive();
-    return this.pipelines.later(source, bindings, paramsBytes, immediate, label);
+    return this.pipelines.later(source, bindings, paramsBytes, immediate, label, compact);
   }
 
   /** The same, compiled beside other work; resolves to the id. */
@@ -305,7 +305,7 @@ export class Stream {
       bind_groups: this.groups.made,
       cached_bind_groups: this.groups.count,
       pipelines: this.pipelines.count,
-      compiling: this.pipelines.compiling,
+      compiling: this.pipelines.pending,
       uploads: counts.uploads,
     };
   }

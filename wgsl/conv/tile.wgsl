@@ -98,9 +98,5 @@ fn put_columns(thread: u32, columns: Columns) {
 fn multiply(origin: Origin, thread: u32, begin: u32, end: u32) -> Sums {
     put_depth(thread, depth_at(origin, begin + thread, end));
     workgroupBarrier();
-    let share = tile_load(origin, thread, begin, end);
-    workgroupBarrier();
-    tile_put(thread, share);
-    workgroupBarrier();
     return tile_multiply(origin, thread, begin, end);
 }

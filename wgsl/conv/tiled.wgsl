@@ -22,6 +22,7 @@ const TILE_COLUMNS = 32u;
 const LANE_ROWS = 4u;
 const STEP = 32u;
 const SLICES = 2u;
+const COMPACT = false;
 const HAS_BIAS = false;
 const TRANSPOSED = false;
 const KERNEL_Y = 3u;

@@ -17,6 +17,7 @@ const TILE_COLUMNS = 32u;
 const LANE_ROWS = 4u;
 const STEP = 32u;
 const SLICES = 2u;
+const COMPACT = false;
 const KERNEL_Y = 3u;
 const KERNEL_X = 3u;
 // Whether STEP does not divide the depth.

@@ -22,6 +22,8 @@
 //   TILE_ROWS, TILE_COLUMNS, LANE_ROWS, STEP, SLICES   LANE_ROWS is 2, 4 or 8; TILE_ROWS a multiple
 //       of 2 * LANE_ROWS, TILE_COLUMNS of 4; a slice has at most 8 quads of a step; a lane fetches
 //       at most 4 quads of the rows
+//   COMPACT   what loads and multiplies stands in the text once, in loops: drivers compile that in
+//       half of the time, and it runs slower
 //   ROWS_BY_DEPTH, ACROSS   the former: whether neighbouring lanes fetch neighbours in depth, or
 //       else in the rows
 //   quad_at(i), put_quad(i, quad)   workgroup memory: TILE_END quads for a step, GATHERED at last
@@ -174,7 +176,15 @@ fn tile_add_places(sums: Sums, place: Place, k: u32) -> Sums {
     return added;
 }
 
-fn tile_add_step(sums: Sums, place: Place) -> Sums {
+fn tile_add_step(sums: Sums, place: Place, end: u32) -> Sums {
+    if (COMPACT) {
+        var all = sums;
+        // A bound that the compiler does not know, so that it does not unroll the loop.
+        for (var k = 0u; k < min(SLICE_QUADS, end); k++) {
+            all = tile_add_places(all, place, k);
+        }
+        return all;
+    }
     var added = tile_add_places(sums, place, 0u);
     if (SLICE_QUADS > 1u) {
         added = tile_add_places(added, place, 1u);
@@ -194,19 +204,40 @@ fn tile_add_step(sums: Sums, place: Place) -> Sums {
     return added;
 }
 
-// From the first step, which is in workgroup memory for all lanes to see, to the end of the depth.
+// The sums over the depth from begin to end.
 fn tile_multiply(origin: Origin, thread: u32, begin: u32, end: u32) -> Sums {
     let place = tile_place(thread);
     var sums = Sums();
+    if (COMPACT) {
+        var share = Share();
+        for (var next = begin; ; next += STEP) {
+            if (next < end) {
+                share = tile_load(origin, thread, next, end);
+            }
+            if (next > begin) {
+                sums = tile_add_step(sums, place, end);
+            }
+            workgroupBarrier();
+            if (next >= end) {
+                return sums;
+            }
+            tile_put(thread, share);
+            workgroupBarrier();
+        }
+    }
+    let first = tile_load(origin, thread, begin, end);
+    workgroupBarrier();
+    tile_put(thread, first);
+    workgroupBarrier();
     // Without a branch around it, what is fetched here has the length of a step to arrive.
     for (var next = begin + STEP; next < end; next += STEP) {
         let share = tile_load(origin, thread, next, end);
-        sums = tile_add_step(sums, place);
+        sums = tile_add_step(sums, place, end);
         workgroupBarrier();
         tile_put(thread, share);
         workgroupBarrier();
     }
-    sums = tile_add_step(sums, place);
+    sums = tile_add_step(sums, place, end);
     if (SLICES > 1u) {
         workgroupBarrier();
     }

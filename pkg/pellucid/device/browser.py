@@ -85,11 +85,11 @@ class BrowserHost:
             raise _typed(error) from None
 
     def pipeline_later(
-        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str, compact: str = ""
     ) -> int:
-        """Id of a pipeline that is not needed at once: it is compiled beside other work."""
+        """Id of a pipeline that is compiled beside other work, and first in its compact form if it has one."""
         try:
-            return self._pipeline_later(source, bindings, params_bytes, immediate, label)
+            return self._pipeline_later(source, bindings, params_bytes, immediate, label, compact)
         except JsException as error:
             raise _typed(error) from None
 

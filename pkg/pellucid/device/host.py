@@ -58,7 +58,7 @@ class Host(Protocol):
 
     def pipeline(self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str) -> int: ...
     def pipeline_later(
-        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str, compact: str = ""
     ) -> int: ...
     def launch(
         self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int

@@ -209,7 +209,11 @@ class NativeHost:
         self._pipelines[number] = (pipeline, layout, bindings, immediate, label)
         return number
 
-    pipeline_later = pipeline
+    def pipeline_later(
+        self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str, compact: str = ""
+    ) -> int:
+        """The same: nothing is compiled beside Python here, so there is nothing to bridge by a compact form."""
+        return self.pipeline(source, bindings, params_bytes, immediate, label)
 
     def _make_arena(self) -> None:
         usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST

@@ -86,6 +86,8 @@ class Stream:
         self.flushes = 0
         self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
         self.first_slot = 0
+        # Called when the device is opened, and when it is closed.
+        self.on_open: list[Callable[[Host], None]] = []
         self.on_close: list[Callable[[], None]] = []
         self.sites: list[str] = []
         # Called after every op while it holds something: the debug mode.
@@ -153,6 +155,8 @@ class Stream:
         self.words += (EMPTY_SLOT << CODE_BITS | ALLOC, 16)
         # The first record to need memory gets a new buffer: what is not written here is zero, too.
         self.words += (STATUS_SLOT << CODE_BITS | UPLOAD, 0, STATUS_BYTES, *[0] * (STATUS_BYTES // 4))
+        for begin in self.on_open:
+            begin(host)
 
     def close(self) -> None:
         """Give the device back. Tensors on it are lost; the next op opens it anew."""

@@ -125,8 +125,13 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
         letters = "".join("w" if b.written else "r" for b in source.bindings)
         _check_limits(host, letters, params)
         # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
-        make = host.pipeline_later if later or not host.info.is_software else host.pipeline
-        pipeline = _pipelines[text] = make(text, letters, len(params), immediate, node.label)
+        if later or not host.info.is_software:
+            # Nobody waits for what is not needed at once.
+            compact = "" if later or not host.compiles_beside else source.compact(immediate)
+            pipeline = host.pipeline_later(text, letters, len(params), immediate, node.label, compact)
+        else:
+            pipeline = host.pipeline(text, letters, len(params), immediate, node.label)
+        _pipelines[text] = pipeline
     grid = node.grid if isinstance(node.grid, tuple) else fold(node.grid)
     # Tensors of other shapes may need the same launch; what it does is to be known of each.
     key = (pipeline, params, positions, grid, node.metas)

@@ -37,8 +37,8 @@ class Executed:
     def _seen(self, pipeline):
         """A maker of pipelines that remembers whose each is."""
 
-        def make(source, bindings, params_bytes, immediate, label):
-            number = pipeline(source, bindings, params_bytes, immediate, label)
+        def make(source, bindings, params_bytes, immediate, label, *compact):
+            number = pipeline(source, bindings, params_bytes, immediate, label, *compact)
             self._pipelines[number] = re.findall(r"\((?:fused )?([\w/]+)", label)[0], len(bindings)
             return number
 

@@ -58,7 +58,7 @@ def on_a_large_gpu(monkeypatch):
 
 
 @pytest.mark.turns(3)
-@pytest.mark.usefixtures("on_a_large_gpu")
+@pytest.mark.usefixtures("on_a_large_gpu", "form")
 @pytest.mark.parametrize("name", LARGE)
 def test_large(name):
     input, weight, options = LARGE[name]

@@ -48,6 +48,7 @@ def check(out, a: np.ndarray, b: np.ndarray, bias=0.0, close: float = CLOSE["flo
 
 
 @pytest.mark.turns(3)
+@pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_tile(tile):
     layouts = ("nn", "nt", "tn", "tt")[TILES.index(tile) % 4]
@@ -55,6 +56,19 @@ def test_every_tile(tile):
         (a, x), (b, y) = matrix((70, depth), layouts[0]), matrix((depth, 131), layouts[1])
         with forced(Variant("tiled", tile)):
             check(x @ y, a, b)
+
+
+@pytest.mark.turns(3)
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("tile", [MatmulTile(64, 64, 8, 8), SLICED, TILES[1]], ids=str)
+def test_the_compact_form_gives_the_same_bits(tile, parts, request):
+    """It serves until the full form is compiled: no result may depend on when that is."""
+    (_, x), (_, y) = matrix((70, 300), "n"), matrix((300, 131), "t")
+    with forced(Variant("tiled", tile, parts)):
+        full = (x @ y).numpy()
+        request.getfixturevalue("compact_form")
+        compact = (x @ y).numpy()
+    assert full.tobytes() == compact.tobytes()
 
 
 @pytest.mark.turns(3)

@@ -50,6 +50,7 @@ def check(out, x, weight, bias=None):
 
 
 @pytest.mark.turns(3)
+@pytest.mark.usefixtures("form")
 @EVERY_TILE
 def test_every_tile(tile):
     """Also where rows, columns and depth are no multiples of the tile, and x begins anywhere."""
@@ -69,6 +70,7 @@ def check_product(x, *chunks):
 
 
 @pytest.mark.turns(7)
+@pytest.mark.usefixtures("form")
 @EVERY_TILE
 def test_every_tile_of_the_gradient(tile):
     """Its depth goes down the rows of the weight, of which there may be several chunks."""
@@ -115,6 +117,7 @@ def compare(x, given, paired=False):
 
 
 @pytest.mark.turns(3)
+@pytest.mark.usefixtures("form")
 @EVERY_TILE
 def test_joined_products(tile):
     """One of three ways to join them, each of which has a kernel; the tiles beside it take the others."""

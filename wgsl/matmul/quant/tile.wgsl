@@ -92,8 +92,6 @@ fn put_columns(thread: u32, columns: Columns) {
 
 // The tile whose columns are first_n and on, over a depth up to `end`.
 fn make_tile(origin: Origin, thread: u32, first_n: u32, end: u32) {
-    tile_put(thread, tile_load(origin, thread, 0u, end));
-    workgroupBarrier();
     let sums = tile_multiply(origin, thread, 0u, end);
     tile_store(Target(origin.m, first_n + tile_column(thread)), thread, sums);
 }

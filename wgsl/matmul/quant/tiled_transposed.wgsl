@@ -35,6 +35,7 @@ const TILE_COLUMNS = 64u;
 const LANE_ROWS = 4u;
 const STEP = 16u;
 const SLICES = 1u;
+const COMPACT = false;
 const X_FOUR = false;
 const EDGES = true;
 const ACROSS = true;

@@ -42,9 +42,16 @@ _PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
 _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
 _MOST_TEXTS = 1024
-_DECLARED = r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> {}: array<.+>;\n"
-_LINE_OF_BINDING = re.compile(_DECLARED.format(r"\w+"), re.M)
+# Patterns for all names, not one for each: compiling a pattern takes longer than a search of a whole kernel.
+_LINE_OF_BINDING = re.compile(
+    r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> (\w+): array<.+>;\n", re.M
+)
+_FULL, _COMPACT = "const COMPACT = false;", "const COMPACT = true;"
+_ELEMENT = re.compile(r"(var<storage, (?:read|read_write)> (\w+): array<).+(>;)")
+_VALUE = re.compile(r"^((?:alias|const) (\w+)(?:: \w+)? = )(.*?);", re.M)
+_FUNCTION = re.compile(r"^(fn (\w+)\(.*?\)(?: -> [\w<>]+)? \{ )(.*)( \})$", re.M)
 _ONE_LINE = re.compile(r"^fn (\w+)\(.*\}$", re.M)
+_LOAD = re.compile(r"^(fn load_(\w+)\(.*?\) -> )([\w<>]+)( \{ )return \2\[(.*)\];( \})$", re.M)
 _SIZES = {
     "u32": 1,
     "i32": 1,
@@ -125,12 +132,16 @@ class KernelSource:
     def _with(self, text: str) -> KernelSource:
         return KernelSource(self.name, text, self.typed, self.header)
 
+    def declares(self, name: str) -> bool:
+        """Whether there is a const or a one-line function of that name."""
+        return any(m[2] == name for pattern in (_VALUE, _FUNCTION) for m in pattern.finditer(self.text))
+
     def const(self, name: str) -> str:
         """The value of a const, as the text has it."""
-        found = re.search(rf"^const {name}(?:: \w+)? = (.+?);", self.text, re.M)
-        if found is None:
-            raise KernelError(f"{self.name}: there is no const called {name}.")
-        return found[1]
+        for m in _VALUE.finditer(self.text):
+            if m[2] == name and m[1].startswith("const"):
+                return m[3]
+        raise KernelError(f"{self.name}: there is no const called {name}.")
 
     def as_typed(self) -> KernelSource:
         """The same source, whose bindings are written for the dtypes of their tensors."""
@@ -145,8 +156,17 @@ class KernelSource:
 
     def with_element(self, binding: str, element: str) -> KernelSource:
         """A new source that has a binding as an array of another type."""
-        pattern = rf"(var<storage, (?:read|read_write)> {binding}: array<).+(>;)"
-        text = _replaced(self.name, self.text, pattern, rf"\g<1>{element}\g<2>", f"binding {binding}")
+        edited = []
+
+        def edit(m: re.Match[str]) -> str:
+            if m[2] != binding or edited:
+                return m[0]
+            edited.append(binding)
+            return f"{m[1]}{element}{m[3]}"
+
+        text = _ELEMENT.sub(edit, self.text)
+        if not edited:
+            raise KernelError(f"{self.name}: there is no binding {binding} to replace.")
         return self._with(text)
 
     def with_functions(self, lines: Mapping[str, str]) -> KernelSource:
@@ -178,10 +198,17 @@ class KernelSource:
 
     def without(self, *bindings: str) -> KernelSource:
         """A new source that does not declare some bindings, which must be on lines of their own."""
-        text, header = self.text, self.header
-        for name in bindings:
-            what = f"binding {name} on a line of its own"
-            text = _replaced(self.name, text, _DECLARED.format(name), "", what)
+        left, header = set(bindings), self.header
+
+        def edit(m: re.Match[str]) -> str:
+            if m[1] not in left:
+                return m[0]
+            left.remove(m[1])
+            return ""
+
+        text = _LINE_OF_BINDING.sub(edit, self.text)
+        if left:
+            raise KernelError(f"{self.name}: there is no binding {min(left)} on a line of its own to replace.")
         kept = header._replace(
             input=None if header.input in bindings else header.input,
             outputs=tuple([name for name in header.outputs if name not in bindings]),
@@ -197,26 +224,22 @@ class KernelSource:
         Raises:
             KernelError: no declaration has that name.
         """
-        text = self.text
-        for name, value in holes.items():
-            for pattern, replacement in (
-                (rf"^(alias {name} = ).*?;", rf"\g<1>{value};"),
-                (rf"^(const {name}(?:: \w+)? = ).*?;", rf"\g<1>{value};"),
-                (rf"^(fn {name}\(.*?\)(?: -> [\w<>]+)? \{{ ).*( \}})$", None),
-            ):
-                if replacement is None:
-                    body = value if value.rstrip().endswith(";") else f"return {value};"
-                    text, count = re.subn(
-                        pattern, lambda m, body=body: m[1] + body + m[2], text, count=1, flags=re.M
-                    )
-                else:
-                    text, count = re.subn(pattern, replacement, text, count=1, flags=re.M)
-                if count:
-                    break
-            else:
-                raise KernelError(
-                    f"{self.name}: there is no alias, const or one-line fn called {name} to replace."
-                )
+        left = dict(holes)
+
+        def value(m: re.Match[str]) -> str:
+            return f"{m[1]}{left.pop(m[2])};" if m[2] in left else m[0]
+
+        def body(m: re.Match[str]) -> str:
+            if m[2] not in left:
+                return m[0]
+            filled = left.pop(m[2])
+            return f"{m[1]}{filled if filled.rstrip().endswith(';') else f'return {filled};'}{m[4]}"
+
+        text = _FUNCTION.sub(body, _VALUE.sub(value, self.text))
+        if left:
+            raise KernelError(
+                f"{self.name}: there is no alias, const or one-line fn called {next(iter(left))} to replace."
+            )
         return self._with(text)
 
     def retype(self, binding: str, d: DType) -> KernelSource:
@@ -226,20 +249,26 @@ class KernelSource:
         declared = next((b for b in self.bindings if b.name == binding), None)
         if declared is None or (declared.element == element and (PHYSICAL[d][1] == 1)):
             return self
-        pattern = rf"^(fn load_{binding}\(.*?\) -> )([\w<>]+)( \{{ )return {binding}\[(.*)\];( \}})$"
-        found = re.search(pattern, self.text, re.M)
+        found = next((m for m in _LOAD.finditer(self.text) if m[2] == binding), None)
         if found is None:
             raise KernelError(
                 f"{self.name}: {binding} has dtype {d}, but no one-line fn load_{binding} returns "
                 f"{binding}[...]."
             )
-        declared_type = self.aliases.get(found[2], found[2])
+        declared_type = self.aliases.get(found[3], found[3])
         target = next(k for k, v in WGSL_TYPE.items() if v == declared_type)
         if value == "c64" != target:
             raise DTypeError(f"there is no kernel for {d} on webgpu. Use the cpu device.")
-        before, expression = fetch(d, binding, found[4])
-        line = f"{found[1]}{found[2]}{found[3]}{before}return {convert(expression, value, target)};{found[5]}"
+        before, expression = fetch(d, binding, found[5])
+        line = f"{found[1]}{found[3]}{found[4]}{before}return {convert(expression, value, target)};{found[6]}"
         return self.with_functions({f"load_{binding}": line}).with_element(binding, element)
+
+    def compact(self, immediate: bool) -> str:
+        """The whole text in the form that compiles sooner and runs slower, with the same results: that of
+        kernels with a ``const COMPACT``. Empty if there is none."""
+        if _FULL not in self.text:
+            return ""
+        return self._with(self.text.replace(_FULL, _COMPACT, 1)).finish(immediate)
 
     def finish(self, immediate: bool) -> str:
         """The whole text: parts joined, parameters as immediates if asked."""

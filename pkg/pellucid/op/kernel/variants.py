@@ -9,7 +9,6 @@ the shared kernels of rows combine the values of their lanes with them: "subgrou
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,7 +100,7 @@ class Rows:
             own |= _IN_PART_OF_A_WORKGROUP
         elif self.lanes >= 64 and uses_subgroups():
             own |= _BY_SUBGROUPS
-        declared = {n: v for n, v in own.items() if re.search(rf"^(const|fn) {n}\b", source.text, re.M)}
+        declared = {n: v for n, v in own.items() if source.declares(n)}
         return source.fill({**declared, **holes})
 
 
