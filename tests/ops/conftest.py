@@ -7,19 +7,20 @@ import pytest
 import pellucid
 from pellucid.device.native import NativeHost
 from pellucid.op import launches
+from pellucid.op.kernel.source import compact
 from pellucid.op.kernel.variants import is_direct
 from pellucid.op.plan_cache import forget_plans
 
 
 @pytest.fixture
 def compact_form(monkeypatch):
-    """Kernels in the form that serves until the full one is compiled (`KernelSource.compact`)."""
+    """Kernels in the form that serves until the full one is compiled (`source.compact`)."""
     pipeline, asked = NativeHost.pipeline, []
 
     def make(host, source, *args):
-        compact = source.replace("const COMPACT = false;", "const COMPACT = true;")
-        asked.append(compact != source or is_direct())
-        return pipeline(host, compact, *args)
+        text = compact(source)
+        asked.append(bool(text) or is_direct())
+        return pipeline(host, text or source, *args)
 
     forget_plans()
     monkeypatch.setattr(NativeHost, "pipeline", make)

@@ -1,6 +1,7 @@
 // Compute pipelines with explicit layouts: group 0 holds the storage bindings, group 1 the parameter arena.
 
 import { ARENA_BYTES } from "./arena.js";
+import { withoutDeadBranches } from "./branches.js";
 
 const ARENA_STEP = 256;
 // Compact forms are replaced when no pipeline was asked for so long, this many at a time: a driver has few threads.
@@ -44,7 +45,7 @@ export class Pipelines {
     if (known !== undefined) return known;
     const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
     this.faults.open("validation");
-    const module = this.device.createShaderModule({ label, code: source });
+    const module = this.#module(label, source);
     pipeline.gpu = this.device.createComputePipeline(this.#descriptor(pipeline, module));
     this.faults.close(async (message) => (pipeline.broken = await explain(label, message, module, source)));
     return this.#keep(key, pipeline);
@@ -72,7 +73,7 @@ export class Pipelines {
     const code = compact || source;
     const described = async (message) => (pipeline.broken = await explain(label, message, module, code));
     this.faults.open("validation");
-    const module = this.device.createShaderModule({ label, code });
+    const module = this.#module(label, code);
     const isKnown = this.faults.close(described);
     // For whoever cannot wait; and where the other way failed, to hear why.
     pipeline.finish = () => {
@@ -139,7 +140,7 @@ export class Pipelines {
 
   async #warm(key, source, bindings, paramsBytes, immediate, label) {
     const pipeline = this.#describe(bindings, paramsBytes, immediate, label);
-    const module = this.device.createShaderModule({ label, code: source });
+    const module = this.#module(label, source);
     try {
       pipeline.gpu = await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module));
     } catch (error) {
@@ -171,7 +172,7 @@ export class Pipelines {
     if (pipeline.broken !== null) return;
     const { label } = pipeline;
     this.faults.open("validation");
-    const module = this.device.createShaderModule({ label, code: source });
+    const module = this.#module(label, source);
     this.faults.close(async (message) => explain(label, message, module, source));
     await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module)).then(
       (gpu) => (pipeline.gpu = gpu),
@@ -187,6 +188,10 @@ export class Pipelines {
     const layout = this.layout(bindings);
     const step = immediate ? 0 : arenaBytes(paramsBytes);
     return { label, layout, paramsBytes, immediate, step, gpu: null, compiled: null, broken: null, finish: null, key: "" };
+  }
+
+  #module(label, source) {
+    return this.device.createShaderModule({ label, code: withoutDeadBranches(source) });
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {

@@ -36,8 +36,8 @@
 // once, and load_* serves only edges and views that begin at another element than a fourth. Give
 // the same values in both, or set *_FOUR to false. EDGES is false where the tiles cover the
 // matrices exactly. All of these change speed, never the result, and so does COMPACT: what fetches
-// and multiplies then stands in the text once, in loops. Drivers compile that in less than half of
-// the time; large products take up to 1.7 times as long.
+// and multiplies stands in the text once, in loops, and a step is fetched when it is needed. Drivers
+// compile that in a fraction of the time; products take longer.
 
 const LANE_ROWS = 8u;
 const LANE_COLUMNS = 4u;
@@ -157,6 +157,13 @@ fn block_of_b(i: u32, base: u32, first_column: u32) -> Block {
     let at = base + column * params.b_column + depth * params.b_depth;
     return Block(true, BLOCKS % WORKGROUP == 0u || i + A_BLOCKS < BLOCKS, B_DEPTH_FIRST,
         ROW_QUADS + place.x, depth, column, params.columns, at, params.b_column, params.b_depth);
+}
+
+fn block_at(i: u32, a_base: u32, b_base: u32, first_row: u32, first_column: u32) -> Block {
+    if (i < A_BLOCKS) {
+        return block_of_a(i, a_base, first_row);
+    }
+    return block_of_b(i - A_BLOCKS, b_base, first_column);
 }
 
 // The first `count` of four elements, the others zero. Places past them are those of the last:
@@ -378,51 +385,26 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     let begin = part % PARTS * length;
     let end = min(begin + length, params.depth);
 
-    var block = block_of_a(lane, a_base, first_row);
-    if (lane >= A_BLOCKS) {
-        block = block_of_b(lane - A_BLOCKS, b_base, first_column);
-    }
-    var other = block_of_a(lane + WORKGROUP, a_base, first_row);
-    if (lane + WORKGROUP >= A_BLOCKS) {
-        other = block_of_b(lane + WORKGROUP - A_BLOCKS, b_base, first_column);
-    }
+    let block = block_at(lane, a_base, b_base, first_row, first_column);
+    let other = block_at(lane + WORKGROUP, a_base, b_base, first_row, first_column);
     let place = place_of_sums(lane);
 
     var sums = Sums(mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>(), mat4x4<f32>());
     // A part may be empty.
-    var values = mat4x4<f32>();
-    var others = mat4x4<f32>();
     var buffer = 0u;
     if (COMPACT) {
-        for (var l = begin; ; l += STEP) {
-            if (l < end) {
-                if (block.is_there) {
-                    values = fetch(block, l);
-                }
-                if (BLOCKS > WORKGROUP && other.is_there) {
-                    others = fetch(other, l);
-                }
+        for (var l = begin; l < end; l += STEP) {
+            for (var i = lane; i < BLOCKS; i += WORKGROUP) {
+                let fetched = block_at(i, a_base, b_base, first_row, first_column);
+                put(fetched, buffer, fetch(fetched, l));
             }
-            if (l > begin) {
-                sums = multiply_step(sums, buffer, place);
-                if (BUFFERS == 1u) {
-                    workgroupBarrier();
-                } else {
-                    buffer = 1u - buffer;
-                }
-            }
-            if (l >= end) {
-                break;
-            }
-            if (block.is_there) {
-                put(block, buffer, values);
-            }
-            if (BLOCKS > WORKGROUP && other.is_there) {
-                put(other, buffer, others);
-            }
+            workgroupBarrier();
+            sums = multiply_step(sums, buffer, place);
             workgroupBarrier();
         }
     } else if (begin < end) {
+        var values = mat4x4<f32>();
+        var others = mat4x4<f32>();
         if (block.is_there) {
             put(block, buffer, fetch(block, begin));
         }

@@ -209,21 +209,18 @@ fn tile_multiply(origin: Origin, thread: u32, begin: u32, end: u32) -> Sums {
     let place = tile_place(thread);
     var sums = Sums();
     if (COMPACT) {
-        var share = Share();
-        for (var next = begin; ; next += STEP) {
-            if (next < end) {
-                share = tile_load(origin, thread, next, end);
-            }
-            if (next > begin) {
-                sums = tile_add_step(sums, place, end);
+        for (var next = begin; next < end; next += STEP) {
+            let columns = load_columns(origin, thread, next, end);
+            for (var i = thread; i < ROW_QUADS; i += WORKGROUP) {
+                tile_put_row(i, tile_row(origin, i, next, end));
             }
             workgroupBarrier();
-            if (next >= end) {
-                return sums;
-            }
-            tile_put(thread, share);
+            put_columns(thread, columns);
+            workgroupBarrier();
+            sums = tile_add_step(sums, place, end);
             workgroupBarrier();
         }
+        return sums;
     }
     let first = tile_load(origin, thread, begin, end);
     workgroupBarrier();

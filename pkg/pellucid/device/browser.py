@@ -87,7 +87,7 @@ class BrowserHost:
     def pipeline_later(
         self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str, compact: str = ""
     ) -> int:
-        """Id of a pipeline that is compiled beside other work, and first in its compact form if it has one."""
+        """Id of a pipeline that is compiled beside other work; its compact form, if any, serves first."""
         try:
             return self._pipeline_later(source, bindings, params_bytes, immediate, label, compact)
         except JsException as error:

@@ -212,7 +212,7 @@ class NativeHost:
     def pipeline_later(
         self, source: str, bindings: str, params_bytes: int, immediate: bool, label: str, compact: str = ""
     ) -> int:
-        """The same: nothing is compiled beside Python here, so there is nothing to bridge by a compact form."""
+        """The same: nothing is compiled beside Python here, so that a compact form has nothing to bridge."""
         return self.pipeline(source, bindings, params_bytes, immediate, label)
 
     def _make_arena(self) -> None:

@@ -14,7 +14,7 @@ from ..errors import KernelError, ShapeError
 from ..tensors.meta import Meta
 from .expression import Map
 from .kernel.launch import fold, pack_params
-from .kernel.source import KernelSource
+from .kernel.source import KernelSource, compact
 from .plan_cache import forget_plans, thin_plans
 
 
@@ -127,8 +127,8 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
         # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
         if later or not host.info.is_software:
             # Nobody waits for what is not needed at once.
-            compact = "" if later or not host.compiles_beside else source.compact(immediate)
-            pipeline = host.pipeline_later(text, letters, len(params), immediate, node.label, compact)
+            first = "" if later or not host.compiles_beside else compact(text)
+            pipeline = host.pipeline_later(text, letters, len(params), immediate, node.label, first)
         else:
             pipeline = host.pipeline(text, letters, len(params), immediate, node.label)
         _pipelines[text] = pipeline

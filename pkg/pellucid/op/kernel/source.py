@@ -46,6 +46,7 @@ _MOST_TEXTS = 1024
 _LINE_OF_BINDING = re.compile(
     r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> (\w+): array<.+>;\n", re.M
 )
+_SUBGROUP = re.compile(r"\bsubgroup[A-Z]\w*\(")
 _FULL, _COMPACT = "const COMPACT = false;", "const COMPACT = true;"
 _ELEMENT = re.compile(r"(var<storage, (?:read|read_write)> (\w+): array<).+(>;)")
 _VALUE = re.compile(r"^((?:alias|const) (\w+)(?:: \w+)? = )(.*?);", re.M)
@@ -208,7 +209,9 @@ class KernelSource:
 
         text = _LINE_OF_BINDING.sub(edit, self.text)
         if left:
-            raise KernelError(f"{self.name}: there is no binding {min(left)} on a line of its own to replace.")
+            raise KernelError(
+                f"{self.name}: there is no binding {min(left)} on a line of its own to replace."
+            )
         kept = header._replace(
             input=None if header.input in bindings else header.input,
             outputs=tuple([name for name in header.outputs if name not in bindings]),
@@ -263,23 +266,27 @@ class KernelSource:
         line = f"{found[1]}{found[3]}{found[4]}{before}return {convert(expression, value, target)};{found[6]}"
         return self.with_functions({f"load_{binding}": line}).with_element(binding, element)
 
-    def compact(self, immediate: bool) -> str:
-        """The whole text in the form that compiles sooner and runs slower, with the same results: that of
-        kernels with a ``const COMPACT``. Empty if there is none."""
-        if _FULL not in self.text:
-            return ""
-        return self._with(self.text.replace(_FULL, _COMPACT, 1)).finish(immediate)
-
     def finish(self, immediate: bool) -> str:
         """The whole text: parts joined, parameters as immediates if asked."""
-        text = self.text
-        if immediate:
-            line = "var<immediate> params: Params;"
-            text = _replaced(self.name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
-        whole = "\n".join([text, *collect(text).values()])
-        # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
-        is_asked = sys.platform == "emscripten" and re.search(r"\bsubgroup[A-Z]\w*\(", whole)
-        return f"enable subgroups;\n{whole}" if is_asked else whole
+        return _finished(self.name, self.text, immediate)
+
+
+# Launches of other shapes mostly have one text.
+@lru_cache(_MOST_TEXTS)
+def _finished(name: str, text: str, immediate: bool) -> str:
+    if immediate:
+        line = "var<immediate> params: Params;"
+        text = _replaced(name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
+    whole = "\n".join([text, *collect(text).values()])
+    # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
+    is_asked = sys.platform == "emscripten" and _SUBGROUP.search(whole)
+    return f"enable subgroups;\n{whole}" if is_asked else whole
+
+
+def compact(whole: str) -> str:
+    """A whole text in the form that compiles sooner and runs slower, with the same results: that of kernels
+    with a ``const COMPACT``. Empty if there is none."""
+    return whole.replace(_FULL, _COMPACT, 1) if _FULL in whole else ""
 
 
 @cache

@@ -1,0 +1,213 @@
+// Dead branches of WGSL: `if` statements that constants of the module decide are decided before the text is compiled.
+//
+// Compilers of drivers remove them, too, but only after they have inlined every function that is called in them, which is
+// most of their time for a kernel with many variants. Lines keep their numbers.
+
+/** The text without branches that are never taken. */
+export function withoutDeadBranches(source) {
+  const text = source.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "));
+  const constants = constantsOf(text);
+  if (constants.size === 0) return source;
+  const cuts = [];
+  const known = new RegExp(`\\b(?:true|false|${[...constants.keys()].join("|")})\\b`);
+  for (const { index } of text.matchAll(/\bif\s*\(/g)) {
+    const open = text.indexOf("(", index);
+    const close = matching(text, open, "(", ")");
+    const condition = text.slice(open + 1, close);
+    const value = known.test(condition) ? valueOf(condition, constants) : undefined;
+    if (typeof value !== "boolean") continue;
+    const block = text.indexOf("{", close);
+    const end = matching(text, block, "{", "}") + 1;
+    const before = /\belse\s*$/.exec(text.slice(Math.max(index - 64, 0), index));
+    const after = /^\s*else\s*/.exec(text.slice(end, end + 64));
+    if (value) {
+      cuts.push([index, close + 1]); // a block of its own stays, or that of an else
+      if (after !== null) cuts.push([end, endOfElse(text, end + after[0].length)]);
+    } else if (after === null) {
+      cuts.push([before === null ? index : index - before[0].length, end]);
+    } else {
+      cuts.push([index, end + after[0].length]); // what follows the else stays, behind an else before if there is one
+    }
+  }
+  return cuts.length === 0 ? source : without(text, cuts.sort((a, b) => a[0] - b[0]));
+}
+
+/** Where an else ends whose block, or whose next `if`, begins here. */
+function endOfElse(text, at) {
+  for (;;) {
+    const end = matching(text, text.indexOf("{", isIf(text, at) ? matching(text, text.indexOf("(", at), "(", ")") : at), "{", "}") + 1;
+    const after = /^\s*else\s*/.exec(text.slice(end, end + 64));
+    if (!isIf(text, at) || after === null) return end;
+    at = end + after[0].length;
+  }
+}
+
+function isIf(text, at) {
+  return /^if\b/.test(text.slice(at, at + 3));
+}
+
+/** The place of the bracket that closes the one at `open`. */
+function matching(text, open, opening, closing) {
+  let depth = 1;
+  let at = open;
+  while (depth > 0) {
+    const end = text.indexOf(closing, at + 1);
+    if (end < 0) return text.length; // the compiler says what is wrong with such a text
+    const next = text.indexOf(opening, at + 1);
+    at = next >= 0 && next < end ? next : end;
+    depth += at === end ? -1 : 1;
+  }
+  return at;
+}
+
+/** The text without some ranges, in the order of their beginnings, which may lie in each other. Their line ends stay. */
+function without(text, ranges) {
+  let made = "";
+  let from = 0;
+  for (const [begin, end] of ranges) {
+    if (end <= from) continue;
+    if (begin > from) made += text.slice(from, begin);
+    made += text.slice(Math.max(begin, from), end).replace(/[^\n]+/g, "");
+    from = end;
+  }
+  return made + text.slice(from);
+}
+
+/** Integers and booleans of the module by name, but for names that are declared again inside of a function. */
+function constantsOf(text) {
+  const constants = new Map();
+  const inside = new Set([...text.matchAll(/\b(?:let|var)\s+(\w+)|[(,]\s*(\w+)\s*:/g)].map((m) => m[1] ?? m[2]));
+  for (const [, indent, name, expression] of text.matchAll(/^([ \t]*)const\s+(\w+)\s*(?::\s*\w+\s*)?=\s*([^;]+);/gm)) {
+    if (indent !== "") inside.add(name);
+    const value = valueOf(expression, constants);
+    if (value !== undefined) constants.set(name, value);
+  }
+  for (const name of inside) constants.delete(name);
+  return constants;
+}
+
+/** A condition or a number: a boolean, an integer that is not negative, or undefined where it is not known. */
+function valueOf(text, constants) {
+  for (const [operator, decisive] of [["||", true], ["&&", false]]) {
+    const parts = split(text, operator);
+    if (parts.length === 1) continue;
+    const values = parts.map((part) => valueOf(part, constants));
+    // Conditions have no effects: one that decides does so wherever it stands.
+    if (values.includes(decisive)) return decisive;
+    return values.every((value) => value === !decisive) ? !decisive : undefined;
+  }
+  return new Arithmetic(text, constants).value();
+}
+
+/** The parts between operators that stand in no bracket. */
+function split(text, operator) {
+  const parts = [];
+  let depth = 0;
+  let from = 0;
+  for (let at = 0; at < text.length; at++) {
+    if ("([".includes(text[at])) depth++;
+    else if (")]".includes(text[at])) depth--;
+    else if (depth === 0 && text.startsWith(operator, at)) {
+      parts.push(text.slice(from, at));
+      from = at + operator.length;
+      at = from - 1;
+    }
+  }
+  return [...parts, text.slice(from)];
+}
+
+const PRECEDENCE = { "==": 1, "!=": 1, "<": 1, "<=": 1, ">": 1, ">=": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3 };
+const OPERATIONS = {
+  "==": (a, b) => a === b,
+  "!=": (a, b) => a !== b,
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => Math.trunc(a / b),
+  "%": (a, b) => a % b,
+  min: Math.min,
+  max: Math.max,
+  select: (no, yes, which) => (which ? yes : no),
+};
+
+/** Numbers, names of constants, comparisons and functions of integers; undefined for anything else. */
+class Arithmetic {
+  constructor(text, constants) {
+    this.text = text;
+    this.constants = constants;
+    this.token = /\s*(?:(\d+)[ui]?(?![\w.])|([A-Za-z_]\w*)|([<>=!]=|[-+*/%<>!(),])|$)/y;
+  }
+
+  next() {
+    const found = this.token.exec(this.text);
+    if (found === null) throw new Unknown();
+    this.number = found[1];
+    this.name = found[2];
+    this.sign = found[3];
+  }
+
+  expect(sign) {
+    if (this.sign !== sign) throw new Unknown();
+    this.next();
+  }
+
+  value() {
+    try {
+      this.next();
+      const value = this.binary(1);
+      return this.number ?? this.name ?? this.sign ? undefined : value;
+    } catch (error) {
+      if (error instanceof Unknown) return undefined;
+      throw error;
+    }
+  }
+
+  binary(least) {
+    let left = this.primary();
+    while (PRECEDENCE[this.sign] >= least) {
+      const sign = this.sign;
+      this.next();
+      const right = this.binary(PRECEDENCE[sign] + 1);
+      left = checked(OPERATIONS[sign](left, right));
+    }
+    return left;
+  }
+
+  primary() {
+    const { number, name, sign } = this;
+    this.next();
+    if (number !== undefined) return checked(Number(number));
+    if (sign === "(") {
+      const value = this.binary(1);
+      this.expect(")");
+      return value;
+    }
+    if (sign === "!") return !this.primary();
+    if (name === "true" || name === "false") return name === "true";
+    if (name in OPERATIONS && this.sign === "(") {
+      this.next();
+      const values = [this.binary(1)];
+      while (this.sign === ",") {
+        this.next();
+        values.push(this.binary(1));
+      }
+      this.expect(")");
+      return checked(OPERATIONS[name](...values));
+    }
+    if (name !== undefined && this.constants.has(name)) return this.constants.get(name);
+    throw new Unknown();
+  }
+}
+
+/** What cannot be worked out here is left to the compiler. */
+class Unknown extends Error {}
+
+/** Integers of WGSL wrap, those of JavaScript do not: what is no plain count is unknown. */
+function checked(value) {
+  if (typeof value === "boolean" || (Number.isSafeInteger(value) && value >= 0 && value < 2 ** 31)) return value;
+  throw new Unknown();
+}
