@@ -1,4 +1,4 @@
-// out[row, c] = result(apply(scanned(x[row, 0]), ..., scanned(x[row, c])))     by default a running sum
+// out[row, c] = apply(x[row, 0], ..., x[row, c])     by default a running sum
 //
 // x      (rows, columns)         contiguous
 // carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
@@ -33,9 +33,7 @@ struct Params {
 fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn load_carry(i: u32) -> T { return carry[params.carry_offset + i]; }
 fn store_out(i: u32, value: X) { out[i] = value; }
-fn scanned(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
-fn result(value: T) -> X { return value; }
 
 // One slot in 33 is left out, so that lanes meet different banks of the memory in either order.
 var<workgroup> tile: array<T, 4u * WORKGROUP + WORKGROUP / 8u>;
@@ -46,14 +44,14 @@ fn place(k: u32, value: T) { tile[k + k / 32u] = value; }
 fn fetch(k: u32, base: u32, column: u32, end: u32) {
     var value = IDENTITY;
     if (column < end) {
-        value = scanned(load_x(base + column));
+        value = load_x(base + column);
     }
     place(k, value);
 }
 
 fn put(k: u32, base: u32, column: u32, end: u32) {
     if (column < end) {
-        store_out(base + column, result(tile_at(k)));
+        store_out(base + column, tile_at(k));
     }
 }
 

@@ -142,8 +142,8 @@ _ONE = {
 }
 
 
-# Factors of a part of a long product: so few that the parts of a row fill a device.
-_FACTORS, _SHARED_FACTORS = 64, 4096
+# Factors of a part of a long product: so few that the parts of a row fill a device; parts that fill it.
+_FACTORS, _SHARED_FACTORS, _FULL = 64, 4096, 1024
 
 
 def shares_parts(inner: int) -> bool:
@@ -158,13 +158,26 @@ def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int
     parts = -(-columns // chunk)
     count = outer * parts * inner
     params: dict[str, int | float] = {"count": count, "columns": columns, "parts": parts, "chunk": chunk}
+    of_floats = "X" not in holes and not is_direct()
     if shares_parts(inner):
         lanes = min(256, max(64, 1 << (chunk - 1).bit_length()))
-        file = load("reduce/product_rows").fill({"WORKGROUP": f"{lanes}u", **holes})
+        file = load(f"reduce/product/{'float_' * of_floats}rows").fill({"WORKGROUP": f"{lanes}u", **holes})
         return Launch(file, count, params, bind={"x": source, "out": out})
     params["inner"] = inner
-    file = load("reduce/product_parts").fill(holes)
-    return Launch(file, -(-count // 16), params, bind={"x": source, "out": out})
+    lanes = 16 if is_direct() else 64
+    kernel = "reduce/product/float_columns" if of_floats else "reduce/product/parts"
+    file = load(kernel).fill({"WORKGROUP": f"{lanes}u", **holes})
+    return Launch(file, -(-count // lanes), params, bind={"x": source, "out": out})
+
+
+def _part_of_product(outer: int, reduced: int, inner: int) -> int:
+    """How long the parts of a product are; the whole where that is not much longer."""
+    each = _FACTORS
+    if shares_parts(inner):
+        each = _SHARED_FACTORS * max(1, outer * reduced // (_FULL * _SHARED_FACTORS))
+    elif not is_direct():
+        each = 2 * _FACTORS
+    return reduced if reduced <= 4 * each else each
 
 
 def _product(call: Call) -> list[Launch]:
@@ -177,8 +190,7 @@ def _product(call: Call) -> list[Launch]:
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
         while not steps or reduced > 1:
-            each = _SHARED_FACTORS if shares_parts(inner) else _FACTORS
-            chunk = reduced if reduced <= 4 * each else each
+            chunk = _part_of_product(outer, reduced, inner)
             steps.append(((outer, reduced, inner), chunk))
             reduced = -(-reduced // chunk)
     made, source = [], "input"

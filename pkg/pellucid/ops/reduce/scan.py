@@ -64,7 +64,6 @@ def _rows(
     holes: dict[str, str],
     depth: int,
     longest: int = _LONG,
-    total: Callable[[str, str, int], Launch] | None = None,
 ) -> list[Launch]:
     """Launches that scan rows.
 
@@ -75,7 +74,6 @@ def _rows(
         holes: of the kernels.
         depth: how many scans wait for this one.
         longest: a row that a workgroup scans whole.
-        total: the launch that makes the totals of parts of a length, where X is not T.
     """
     direct = is_direct()
     chunk = columns
@@ -89,16 +87,9 @@ def _rows(
         for name in (totals, carry):
             call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
         before = [
-            _totals(source, totals, rows, columns, chunk, holes)
-            if total is None
-            else total(source, totals, chunk)
+            _totals(source, totals, rows, columns, chunk, holes),
+            *_rows(call, totals, carry, rows, parts, holes, depth + 1),
         ]
-        plain = {name: holes[name] for name in ("T", "apply", "IDENTITY")}
-        before += _rows(call, totals, carry, rows, parts, {"X": holes["T"], **plain}, depth + 1)
-    elif holes["X"] != holes["T"]:
-        # Nothing is read of it.
-        carry = "carry"
-        call.temporary(carry, (1,), NATIVE[holes["T"]])
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     bind = {"x": source, "carry": carry, "out": out}
     if direct:
@@ -123,8 +114,7 @@ def _totals(source: str, out: str, rows: int, columns: int, chunk: int, holes: d
         "divisor": 1,
     }
     lanes = rows_of(chunk, rows * parts)
-    kept = {name: value for name, value in holes.items() if name != "X"} | {"average": "value"}
-    kept |= {"X": holes["X"], "U": holes["T"]}
+    kept = {**holes, "U": holes["T"], "average": "value"}
     return Launch(
         lanes.fill("reduce/rows", kept), lanes.grid(rows * parts), params, bind={"x": source, "out": out}
     )
@@ -132,13 +122,31 @@ def _totals(source: str, out: str, rows: int, columns: int, chunk: int, holes: d
 
 # Parts of a product leave the range of floats where the whole does not: they have a range of their own.
 _PRODUCTS = {
-    "X": "f32",
+    "X": "vec2<u32>",
     "T": "vec2<u32>",
-    "scanned": "product_of(value)",
     "apply": "product_times(a, b)",
-    "result": "product_value(value)",
     "IDENTITY": "PRODUCT_ONE",
 }
+
+
+def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
+    """Running products of floats on a GPU."""
+    lanes = min(128, max(32, 1 << (-(-columns // 16) - 1).bit_length()))
+    tile, chunk = 16 * lanes, columns
+    if columns > _LONG and rows < _MANY:
+        chunk = -(-max(-(-rows * columns // _FULL), -(-columns // _PARTS)) // tile) * tile
+    parts = -(-columns // chunk)
+    call.temporary("carry", (rows * parts,), NATIVE["vec2<u32>"])
+    before: list[Launch] = []
+    if parts > 1:
+        call.temporary("totals", (rows * parts,), NATIVE["vec2<u32>"])
+        before = [
+            product_parts("input", "totals", (rows, columns, 1), chunk),
+            *_rows(call, "totals", "carry", rows, parts, _PRODUCTS, 1),
+        ]
+    params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    file = load("reduce/product/float_scan").fill({"WORKGROUP": f"{lanes}u"})
+    return [*before, Launch(file, rows * parts, params, bind={"x": "input"})]
 
 
 def _product_scan(call: Call) -> list[Launch]:
@@ -147,24 +155,20 @@ def _product_scan(call: Call) -> list[Launch]:
         return scan_launches(call, _PRODUCT, _ONE)
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     if not is_direct():
-
-        def total(source: str, out: str, chunk: int) -> Launch:
-            return product_parts(source, out, (rows, columns, 1), chunk)
-
-        return _rows(call, "input", "out", rows, columns, _PRODUCTS, 0, total=total)
+        return _shared_product_scan(call, rows, columns)
     chunk = max(_CHUNK, -(-columns // _PRODUCT_PARTS))
     parts = -(-columns // chunk)
     params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     call.temporary("carry", (rows * parts,), dt.int64)
     groups = -(-rows * parts // 16)
-    last = Launch("reduce/product_scan", groups, params, bind={"x": "input"})
+    last = Launch("reduce/product/scan", groups, params, bind={"x": "input"})
     if parts == 1:
         return [last]
     call.temporary("totals", (rows * parts,), dt.int64)
     carried = {"rows": rows, "parts": parts}
     return [
         product_parts("input", "totals", (rows, columns, 1), chunk),
-        Launch("reduce/product_carry", -(-rows // 16), carried, bind={"x": "totals", "out": "carry"}),
+        Launch("reduce/product/carry", -(-rows // 16), carried, bind={"x": "totals", "out": "carry"}),
         last,
     ]
 
