@@ -25,10 +25,15 @@ fn erfcx_positive(a: f32) -> f32 {
 fn erfc_positive(a: f32) -> f32 {
     if (a > 10.06) { return 0.0; }
     let t = 1.0 / (1.0 + 0.5 * a);
-    // a^2 = high^2 + low: high^2 is exact, so that the large exponent loses nothing.
+    // a^2 = high^2 + low: high^2 is exact, and so is what is left of it and a multiple of ln 2, so that
+    // the large exponent loses nothing.
     let high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
-    let low = (a - high) * (a + high);
-    return t * exp_of(erfc_exponent(t) - low) * exp_of(-high * high);
+    let small = erfc_exponent(t) - (a - high) * (a + high);
+    let n = round((small - high * high) * 1.44269504);
+    let r = ((-high * high - n * 0.693359375) - n * -2.12194440e-4) + small;
+    // t lies between 1/6 and 1, and n is 0 at most
+    if (n > -120.0) { return t * lifted_by(exp_small(r), n); }
+    return scaled(t * exp_small(r), i32(n));
 }
 
 fn erf_of(x: f32) -> f32 {

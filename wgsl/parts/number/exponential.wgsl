@@ -8,13 +8,21 @@ fn infinity(sign: f32) -> f32 { return bitcast<f32>(0x7f800000u | (bitcast<u32>(
 fn with_sign(v: f32, x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(v) ^ (bitcast<u32>(x) & 0x80000000u)); }
 
 fn exp_of(x: f32) -> f32 {
+    // exp(x) = 2^n exp(r) with |r| <= ln 2 / 2, ln 2 in two parts.
+    let n = round(x * 1.44269504);
+    let p = exp_small((x - n * 0.693359375) - n * -2.12194440e-4);
     let bits = bitcast<u32>(x);
+    // to 86.5 the result is a normal number
+    if ((bits & 0x7fffffffu) < 0x42ad0000u) { return lifted_by(p, n); }
     if ((bits & 0x7fffffffu) > 0x7f800000u) { return x; }
     if (x > 88.72284) { return infinity(1.0); }
     if (x < -103.97208) { return 0.0; }
-    // exp(x) = 2^n exp(r) with |r| <= ln 2 / 2, ln 2 in two parts.
-    let n = round(x * 1.44269504);
-    return scaled(exp_small((x - n * 0.693359375) - n * -2.12194440e-4), i32(n));
+    return scaled(p, i32(n));
+}
+
+// p * 2^n where that is a normal number, of a whole n: added to 1.5 * 2^23 it is the last bits.
+fn lifted_by(p: f32, n: f32) -> f32 {
+    return bitcast<f32>(bitcast<u32>(p) + (bitcast<u32>(n + 12582912.0) << 23u));
 }
 
 fn exp2_of(x: f32) -> f32 {
@@ -39,7 +47,7 @@ fn exp_small(r: f32) -> f32 {
 
 // p * 2^n, in two factors, since 2^n itself may lie outside the range of normal numbers.
 fn scaled(p: f32, n: i32) -> f32 {
-    let half = n / 2;
+    let half = n >> 1u;
     let rest = n - half;
     return p * bitcast<f32>(u32(half + 127) << 23u) * bitcast<f32>(u32(rest + 127) << 23u);
 }

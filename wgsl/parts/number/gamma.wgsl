@@ -31,7 +31,9 @@ fn lgamma_positive(x: f32) -> f32 {
     p = horner(p, z, vec4<f32>(2.05072128e-05, -4.49262367e-05, 9.94575128e-05, -0.000223154758));
     p = horner(p, z, vec4<f32>(0.000509669525, -0.00119275391, 0.00289051033, -0.00738555103));
     p = horner(p, z, vec4<f32>(0.0205808084, -0.0673523011, 0.322467033, 0.422784335));
-    return z * p + log_of(above) - log_of(below);
+    // one of the two is 1
+    let factor = log_of(above * below);
+    return z * p + select(-factor, factor, x > 2.0);
 }
 
 fn digamma_of(x: f32) -> f32 {

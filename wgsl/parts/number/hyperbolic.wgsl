@@ -1,4 +1,4 @@
-// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, softplus_of, logit_of,
+// tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, mish_of, softplus_of, logit_of,
 // logaddexp_of, logaddexp2_of, hypot_of: stable everywhere.
 
 fn tanh_of(x: f32) -> f32 {
@@ -61,6 +61,17 @@ fn silu_of(x: f32) -> f32 {
         return (x * h) * h;
     }
     return x * sigmoid_of(x);
+}
+
+// x tanh(log(1 + e)) with e = exp(x): x e (e + 2) / (e (e + 2) + 2).
+fn mish_of(x: f32) -> f32 {
+    if (x < -80.0) {
+        let h = exp_of(0.5 * x);
+        return (x * h) * h;
+    }
+    let e = exp_of(min(x, 20.0));
+    let t = e * (e + 2.0);
+    return x * (t / (t + 2.0));
 }
 
 fn softplus_of(x: f32) -> f32 {

@@ -270,7 +270,7 @@ def _mish_grad(g, input):
 
 
 mish = activation(
-    "mish", "input * tanh_of(softplus_of(input))",
+    "mish", "mish_of(input)",
     lambda input: (input * np.tanh(np.logaddexp(0, input))).astype(input.dtype), _mish_grad,
     "``input * tanh(softplus(input))``.", form=of_one_or_over,
 )  # fmt: skip
