@@ -67,31 +67,36 @@ fn power_of_number(a: f32, b: f32) -> f32 {
 fn power_head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
 
 // For numbers from 1 + i / 16 on: (128 r, 16 t, u) with t + u / 2^34 = -log2 r, where r is near their inverse.
-fn power_entry(i: u32) -> vec3<i32> {
-    switch i {
-        case 0u: { return vec3<i32>(128, 0, 0); }
-        case 1u: { return vec3<i32>(117, 2, 79633511); }
-        case 2u: { return vec3<i32>(111, 3, 310683050); }
-        case 3u: { return vec3<i32>(105, 5, -459484495); }
-        case 4u: { return vec3<i32>(100, 6, -323946874); }
-        case 5u: { return vec3<i32>(95, 7, -126368389); }
-        case 6u: { return vec3<i32>(91, 8, -133910899); }
-        case 7u: { return vec3<i32>(87, 9, -93518547); }
-        case 8u: { return vec3<i32>(84, 10, -297511058); }
-        case 9u: { return vec3<i32>(80, 11, -161973437); }
-        case 10u: { return vec3<i32>(77, 12, -288390573); }
-        case 11u: { return vec3<i32>(74, 13, -377155950); }
-        case 12u: { return vec3<i32>(72, 13, 301936176); }
-        case 13u: { return vec3<i32>(69, 14, 283047677); }
-        case 14u: { return vec3<i32>(67, 15, -61661823); }
-        default: { return vec3<i32>(64, 16, 0); }
-    }
-}
+const POWER_ENTRIES = array<vec3<i32>, 16>(
+    vec3<i32>(128, 0, 0),
+    vec3<i32>(117, 2, 79633511),
+    vec3<i32>(111, 3, 310683050),
+    vec3<i32>(105, 5, -459484495),
+    vec3<i32>(100, 6, -323946874),
+    vec3<i32>(95, 7, -126368389),
+    vec3<i32>(91, 8, -133910899),
+    vec3<i32>(87, 9, -93518547),
+    vec3<i32>(84, 10, -297511058),
+    vec3<i32>(80, 11, -161973437),
+    vec3<i32>(77, 12, -288390573),
+    vec3<i32>(74, 13, -377155950),
+    vec3<i32>(72, 13, 301936176),
+    vec3<i32>(69, 14, 283047677),
+    vec3<i32>(67, 15, -61661823),
+    vec3<i32>(64, 16, 0),
+);
 
-// Whole and fractional parts of numbers, added: a fraction has 26 bits.
-fn power_added(sum: vec2<i32>, x: f32) -> vec2<i32> {
-    let whole = floor(x);
-    return sum + vec2<i32>(i32(whole), i32((x - whole) * 67108864.0));
+fn power_entry(i: u32) -> vec3<i32> { return POWER_ENTRIES[i]; }
+
+// Whole numbers as floats, without a conversion, which takes a GPU longer than ten other steps: from
+// -2^22 to 2^22, and from 0 to 2^23.
+fn power_float(n: i32) -> f32 { return bitcast<f32>(n + 0x4b400000) - 12582912.0; }
+fn power_float_of_bits(n: i32) -> f32 { return bitcast<f32>(n | 0x4b000000) - 8388608.0; }
+
+// Whole and fractional parts of numbers, added.
+fn power_added(sum: vec2<f32>, x: f32) -> vec2<f32> {
+    let whole = round(x);
+    return sum + vec2<f32>(whole, x - whole);
 }
 
 // a^b of a positive finite a, given as its bits, and a finite b.
@@ -106,36 +111,37 @@ fn power_of_size(a: u32, b: f32) -> f32 {
     let entry = power_entry(mantissa >> 19u);
     // log2 a = exponent + t + u + log2(1 + f), f in units of 2^-30
     let f_units = i32((mantissa | 0x800000u) * u32(entry.x)) - 1073741824;
-    let f = f32(f_units) * 9.3132257e-10;
-    let f_head = power_head(f);
-    let f_rest = f32(f_units - i32(f_head * 1073741824.0)) * 9.3132257e-10;
+    let f_main = f32(f_units & -8) * 9.3132257e-10;
+    let f_head = power_head(f_main);
+    let f_rest = (f_main - f_head) + power_float_of_bits(f_units & 7) * 9.3132257e-10;
+    let f = f_head + f_rest;
     // log(1 + f) - f
     let series = (f * f) * (-0.5 + f * (0.33333333 + f * (-0.25 + f * (0.2 + f * (-0.16666667 + f * 0.14285714)))));
     // log2(e) is 1.4423828125 and 3.1222855e-4
     let near = f_head * 1.4423828125;
     let rest = f_head * 3.1222855e-4 + (f_rest + series) * 1.44269504;
-    let coarse = f32(16 * exponent + entry.y) * 0.0625;
+    let coarse = power_float(16 * exponent + entry.y) * 0.0625;
     var middle = power_head(near);
     var fine = (near - middle) + rest;
     if (entry.z != 0) {
-        let units = entry.z + i32(round(near * 17179869184.0)) + i32(round(rest * 17179869184.0));
-        middle = f32(units & -524288) * 5.8207661e-11;
-        fine = f32(units & 524287) * 5.8207661e-11;
+        let units = entry.z + i32(near * 17179869184.0) + i32(round(rest * 17179869184.0));
+        middle = power_float(units >> 19u) * 3.0517578e-5;
+        fine = power_float_of_bits(units & 524287) * 5.8207661e-11;
     }
     let about = b * (coarse + (middle + fine));
     if (about > 129.0) { return infinity(1.0); }
     if (about < -151.0) { return 0.0; }
     let b_head = power_head(b);
     let b_rest = b - b_head;
-    var sum = power_added(vec2<i32>(), b_head * coarse);
-    sum = power_added(sum, b_rest * coarse);
+    // what the rest of b adds is less than a tenth
+    var sum = power_added(vec2<f32>(0.0, b_rest * (coarse + middle)), b * fine);
     sum = power_added(sum, b_head * middle);
-    sum = power_added(sum, b_rest * middle);
-    sum = power_added(sum, b * fine);
+    sum = power_added(sum, b_head * coarse);
     // the nearest whole number, and what is left, from -1/2 to 1/2
-    let n = (sum.y + 33554432) >> 26u;
-    let left = f32(sum.y - (n << 26u)) * 1.4901161e-8;
-    return scaled(exp_small(left * 0.69314718), sum.x + n);
+    let n = round(sum.y);
+    let p = exp_small((sum.y - n) * 0.69314718);
+    if (abs(about) < 125.0) { return lifted_by(p, sum.x + n); }
+    return scaled(p, i32(sum.x + n));
 }
 
 fn power_u32(a: u32, b: u32) -> u32 {
