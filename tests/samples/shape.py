@@ -172,6 +172,8 @@ SAMPLES: dict[str, list[Sample]] = {
         lambda t, x: t.stack([row * (k + 1) for k, row in enumerate(x.unbind(2))], 0))
     ],
     "clone": [*moves(S(x), dtypes=DTYPES),
+        S(lambda t, x: x.mT.clone(), normal(2, 150, 250)).but(
+            layouts=("contiguous",), grad=False, variants=("shared",)),
         *out_of(lambda t, x: x.transpose(0, 1).clone(), lambda t, x: x[:, ::2, 1:].clone())],
     "Tensor.contiguous": [*moves(S(x), dtypes=DTYPES), *out_of(lambda t, x: x.mT.contiguous())],
     **dict.fromkeys(("tril", "triu"), TRIANGLES),

@@ -15,6 +15,23 @@ fn strided_within(i: u32, length: u32, factor: u32, shift: u32) -> u32 {
     return i - strided_over(i, factor, shift) * length;
 }
 
+// Of axes that are (length, factor, shift), and of the strides of four.
+fn strided_2(i: u32, last: vec4<u32>, strides: vec4<u32>) -> u32 {
+    let rest = strided_over(i, last.y, last.z);
+    return (i - rest * last.x) * strides.w + rest * strides.z;
+}
+
+fn strided_3(i: u32, third: vec4<u32>, last: vec4<u32>, strides: vec4<u32>) -> u32 {
+    let rest = strided_over(i, last.y, last.z);
+    let above = strided_over(rest, third.y, third.z);
+    return (i - rest * last.x) * strides.w + (rest - above * third.x) * strides.z + above * strides.y;
+}
+
+fn strided_4(i: u32, second: vec4<u32>, third: vec4<u32>, last: vec4<u32>, strides: vec4<u32>) -> u32 {
+    let rest = strided_over(i, last.y, last.z);
+    return (i - rest * last.x) * strides.w + strided_3(rest, second, third, strides.xxyz);
+}
+
 fn strided4(i: u32, shape: vec4<u32>, strides: vec4<u32>) -> u32 {
     var rest = i;
     var at = (rest % shape.w) * strides.w;

@@ -13,7 +13,7 @@ from ..ops.elementwise import activations
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
 from ..ops.norm import softmax as _softmax
-from ..ops.shape.creation import zeros
+from ..ops.shape.creation import arange, zeros
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.absent import refuse_others
 from ..tensors.dtypes import int64
@@ -204,8 +204,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     num_classes = index(num_classes, "one_hot: num_classes")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
-    out = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
-    return out.scatter(-1, tensor.unsqueeze(-1), 1)
+    if num_classes < 1 or not tensor.numel():
+        out = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
+        return out.scatter(-1, tensor.unsqueeze(-1), 1)
+    classes = arange(num_classes, device=tensor.device)
+    known = classes.index_select(0, tensor.reshape(-1)).reshape(*tensor.shape, 1)  # the same, looked up
+    return (known == classes).to(int64)
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")

@@ -17,6 +17,7 @@ from ..tensors.shape import contiguous_strides
 from .kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
 from .kernel.launch import Launch, fold
 from .kernel.source import KernelSource, load
+from .kernel.transposed import in_tiles
 
 WORKGROUP = 64
 # From so many elements on an invocation makes four, and all its loads are on their way before the first
@@ -150,6 +151,9 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
     if how in DENSE:
         walked = _dense_place(text, m, local, how, suffix)
         return f"{start} + {walked}" if start else walked
+    if how == "strided" and MANY <= prod(m.shape) <= 1 << 31:
+        walked = _walk(text, m, local, suffix)
+        return f"{start} + {walked}" if start else walked
     rank = 8 if how == "wide" else 4
     length = (1,) * (rank - len(m.shape)) + m.shape
     steps = (0,) * (rank - len(m.shape)) + m.strides[local]
@@ -160,6 +164,17 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
     walk = "strided8({})" if how == "wide" else "strided4({})"
     walked = walk.format(", ".join(["i", *shapes, *strides]))
     return f"{start} + {walked}" if start else walked
+
+
+def _walk(text: Text, m: Map, local: str, suffix: str) -> str:
+    """The place of element ``i`` of a large tensor of up to four axes, without a division."""
+    rank = len(m.shape)
+    axes = []
+    for k in range(1, rank):
+        axes.append(text.vector(f"axis{rank - k}{suffix}", (m.shape[k], *quotient(m.shape[k]), 0)))
+    steps = (0,) * (4 - rank) + m.strides[local]
+    strides = text.vector(f"{local}_strides{suffix}", steps)
+    return f"strided_{rank}({', '.join(['i', *axes, strides])})" if rank > 1 else f"i * {strides}.w"
 
 
 def dense_form(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
@@ -322,7 +337,20 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
         text.functions.append(f"fn store_out(i: u32) {{ {_store_bits(m)} }}")
     file, kernel, groups = frame(bindings, text, m.count, is_apart)
     source = KernelSource(f"{file} ({m.name})", kernel, typed=True)
-    return Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
+    launch = Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
+    moved = _moved(m) if m.count >= MANY else ""
+    if not moved:
+        return launch
+    return in_tiles(launch, m.name, moved, m.shape, m.strides[moved], physical(m.out)[0])
+
+
+def _moved(m: Map) -> str:
+    """The operand of which an expression is a copy in another order, whole words each; else ""."""
+    if len(m.operands) != 1 or m.out_index or m.by_element or m.lanes != 1:
+        return ""
+    (operand,) = m.operands
+    is_move = m.expression == operand.local and operand.dtype is m.out and operand.narrow is None
+    return operand.local if is_move and operand.index == "strided" else ""
 
 
 def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:

@@ -1,5 +1,7 @@
 """Copies, casts and triangles against PyTorch."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ import torch
 import pellucid
 from ops.oracle import DEVICES
 from ops.values import equal, ours
+from pellucid.op.plan_cache import forget_plans
 from samples.sample import DTYPES
 
 FLOATS = torch.tensor(
@@ -54,3 +57,34 @@ def test_rounding_to_halves_is_to_nearest_even():
     for dtype in (torch.float16, torch.bfloat16):
         equal(ours(x, "webgpu").to(getattr(pellucid, str(dtype)[6:])), x.to(dtype))
         equal(ours(x, "cpu").to(getattr(pellucid, str(dtype)[6:])), x.to(dtype))
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    """Kernels that a GPU has."""
+    forget_plans()
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    yield
+    forget_plans()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "float16"])
+def test_large_copies_of_what_lies_in_another_order(on_a_gpu, dtype):
+    x = (np.random.default_rng(4).standard_normal((5, 34, 41, 33)) * 100).astype(dtype)
+    theirs, mine = torch.tensor(x), pellucid.tensor(x, device="webgpu")
+    for order in permutations(range(4)):
+        equal(mine.permute(order).contiguous(), theirs.permute(order).contiguous(), what=str(order))
+    for turns in (1, 2, 3):
+        equal(mine.rot90(turns, (1, 3)), theirs.rot90(turns, (1, 3)), what=f"{turns} turns")
+    equal(mine[:, 1::2].transpose(1, 3).contiguous(), theirs[:, 1::2].transpose(1, 3).contiguous())
+
+
+def test_transposed_copies_that_are_fused(on_a_gpu):
+    rng = np.random.default_rng(5)
+    x, y = (rng.standard_normal(shape).astype(np.float32) for shape in ((300, 250), (250, 300)))
+    mine, other = pellucid.tensor(x, device="webgpu"), pellucid.tensor(y, device="webgpu")
+    for _ in range(4):
+        np.testing.assert_allclose(
+            (mine.t().contiguous() + other).sum(1).numpy(), (x.T + y).sum(1), atol=1e-4
+        )
+        np.testing.assert_allclose(mine.cumsum(0).numpy(), x.cumsum(0), atol=1e-4)

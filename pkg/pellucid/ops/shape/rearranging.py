@@ -11,6 +11,7 @@ from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from .joining import flip
 from .movement import clone
+from .slicing import slice_dim
 from .views import reshape, transpose, unsqueeze
 
 
@@ -73,7 +74,9 @@ def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
         return flip(input, a, b)
     if not turns:
         return clone(input)
-    return transpose(flip(input, b), a, b).clone() if turns == 1 else flip(transpose(input, a, b), b)
+    if turns == 1:
+        return clone(transpose(slice_dim(input, b, None, None, -1), a, b))
+    return flip(transpose(input, a, b), b)
 
 
 def _at_least(x: Tensor, rank: int) -> Tensor:
