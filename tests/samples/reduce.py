@@ -88,6 +88,8 @@ SAMPLES: dict[str, list[Sample]] = {
         *over(uniform(0.5, 2, 3, 4, 2), False), S(zeros), S(zeros, 0), S(zeros, 1, keepdim=True),
         *each(DTYPES, small), no_axes,
         S(1 + normal(2, 9001) / 100, -1).but(rtol=1e-3, atol=1e-3, second=False, alone=True, **shared),
+        S(1 + normal(40000) / 100).but(rtol=1e-3, atol=1e-3, grad=False, **shared),
+        S(1 + normal(2100, 2) / 100, 0).but(rtol=1e-3, atol=1e-3, grad=False, **shared),
         S(big, 0),
         *empties(), *WRONG
     ],
@@ -105,6 +107,7 @@ SAMPLES: dict[str, list[Sample]] = {
         *over(x + 5, rtol=3e-5), S(x, 1, correction=0), S(x, (0, 1), correction=0, keepdim=True),
         S(x, 0, unbiased=False),
         S(normal(6, 700) + 5, 1).but(rtol=1e-4), *empties(), *WRONG,
+        S(normal(2, 9001) + 5, 1).but(rtol=1e-4, grad=False, **shared),
         # squares that add up past float32, beside some that do not
         S(far, 1).but(**shared), S(far, 0), S(far, correction=0).but(grad=False), S(1e6 * far[0]),
         S(far, 1).but(dtype="bfloat16", rtol=1e-2, second=False),

@@ -57,10 +57,10 @@ OF_VARIANTS = {
     *(f"matmul/quant/{name}" for name in ("vector", "vectors")),
     *(f"norm/{name}" for name in ("layer_held", "rms_held", "softmax_held")),
     *(f"norm/softmax_{name}" for name in ("columns_finish", "columns_parts", "finish", "parts")),
-    *(
-        f"reduce/{name}"
-        for name in ("extremum_split_rows", "product_rows", "scan", "split_rows", "split_strips")
-    ),
+    *(f"reduce/{name}" for name in ("extremum_split_rows", "scan", "split_rows", "split_strips")),
+    *(f"reduce/product/{name}" for name in ("float_columns", "float_rows", "float_scan", "rows")),
+    *(f"reduce/variance_{name}" for name in ("parts", "total")),
+    "shape/transpose",
     *("fft/rows", "index/sort/best", "reduce/strips", "reduce/subgroups"),
 }
 # One in so many samples of an op's types after its first, and of variants, runs: native tests have all.

@@ -1,6 +1,7 @@
 // square_of(x, c, f)        (x - c * f)^2, or less 2^-168 times it where squares of such numbers add
 //                           up past floats
 // squares_added(a, b)       the sum of two of them
+// squares_times(a, n)       n of them, n being 1 or more
 // squares_over(total, n)    what a total stands for, divided by n
 // squares_root(total, n)    the square root of that, which may be finite where that is not
 //
@@ -28,6 +29,12 @@ fn squares_added(a: f32, b: f32) -> f32 {
     let sum = a + b;
     if (min(a, b) >= 0.0 && sum < SQUARES_FAR) { return sum; }
     return -(squares_far(a) + squares_far(b));
+}
+
+fn squares_times(a: f32, n: f32) -> f32 {
+    let total = a * n;
+    if (a >= 0.0 && total < SQUARES_FAR) { return total; }
+    return -(squares_far(a) * n);
 }
 
 fn squares_over(total: f32, n: f32) -> f32 {

@@ -15,16 +15,21 @@ from ...autograd.composed import composed
 from ...autograd.grad_mode import under
 from ...errors import ArgumentError, DTypeError
 from ...op.arguments import boolean, number
+from ...op.call import Call
 from ...op.declaration import docstring, op
 from ...op.elementwise import elementwise
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.variants import is_direct, rows_of
 from ...op.public import function
 from ...op.rules import as_input, broadcast, float_only
+from ...tensors import dtypes as dt
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..elementwise.complex import imag, real
 from ..elementwise.functions import hypot
+from .passes import runs
 from .reductions import _ZERO, _count, fold, mean, reduced_shape, restore, spread
 
 
@@ -102,6 +107,56 @@ def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keep
     """The sum over axes of what `squares` gives, in the same form: its own range is that of no float."""
 
 
+# Elements of a part that the registers of a workgroup's lanes hold.
+_PART = 4096
+
+
+def _about_mean(call: Call) -> list[Launch]:
+    m = call["input"]
+    (outer, columns, _), = runs(m.shape, axes(call["dim"], m.rank))  # fmt: skip
+    chunk = min(columns, _PART)
+    parts = -(-columns // chunk)
+    params: dict[str, int | float] = {
+        "count": outer * parts, "columns": columns, "parts": parts, "chunk": chunk,
+    }  # fmt: skip
+    lanes = rows_of(chunk, outer * parts)
+    file = lanes.fill("reduce/variance_parts", {"WHOLE": flag(parts == 1)})
+    state = "out" if parts == 1 else "parts"
+    first = Launch(file, lanes.grid(outer * parts), params, bind={"x": "input", "state": state})
+    if parts == 1:
+        return [first]
+    call.temporary("parts", (2 * outer * parts,), dt.float32)
+    params = {"outputs": outer, "columns": columns, "parts": parts, "chunk": chunk}
+    return [first, Launch("reduce/variance_total", outer, params, bind={"state": "parts"})]
+
+
+def _about_mean_reference(input, dim, keepdim):
+    wide = input.astype(np.float64)
+    dims = axes(dim, input.ndim)
+    with np.errstate(all="ignore"):
+        found = np.square(wide - wide.mean(dims, keepdims=True)).sum(dims, keepdims=keepdim)
+    return np.where((found >= 2.0**127) & (input.dtype == np.float32), found / -_FAR, found)
+
+
+@op(
+    dtype=float_only, shape=reduced_shape, kernel=_about_mean, reference=_about_mean_reference, grad=None,
+    public="var",
+)  # fmt: skip
+def squares_about_mean(
+    input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False
+) -> Tensor:
+    """The sum of the squares of the distances from the mean, of rows, in the form of `sum_of_squares`."""
+
+
+def _are_rows(input: Tensor, dims) -> bool:
+    """Whether a GPU reads what a variance is of once, from neighbours to neighbours."""
+    m = input._meta
+    if m.device.type != "webgpu" or not m.is_contiguous or not m.numel or is_direct():
+        return False
+    found = runs(m.shape, axes(dims, m.rank))
+    return len(found) == 1 and found[0][2] == 1
+
+
 @op(
     dtype=float_only, shape=as_input,
     reference=lambda input, freedom, root: (np.sqrt if root else np.positive)(_whole(input) / freedom),
@@ -125,7 +180,10 @@ def _wide(input: Tensor) -> Tensor:
 
 def _spread(root: bool, input: Tensor, dims, keepdim: bool, freedom: float, centre) -> Tensor:
     """The variance or deviation."""
-    total = sum_of_squares(squares(_wide(input), *(centre or _centre(input, dims))), dims, keepdim)
+    if centre is None and _are_rows(input, dims):
+        total = squares_about_mean(_wide(input), dims, keepdim)
+    else:
+        total = sum_of_squares(squares(_wide(input), *(centre or _centre(input, dims))), dims, keepdim)
     return variance_of(total, freedom if freedom > 0 else 0.0, root).to(input.dtype)
 
 
