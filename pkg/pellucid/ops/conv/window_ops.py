@@ -10,7 +10,7 @@ from typing import Any
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import KernelSource, load
 from ...op.kernel.turns import boxes
 from ...op.rules import float_only, refusing, same
@@ -60,7 +60,7 @@ def _in_boxes(
     count, made = params["outputs"], []
     for k, box in enumerate(boxes(*spans)):
         own = {**params, "box": box, "out_start": k * count}
-        made.append(Launch(source, -(-count // 64), own, bind=dict(bind)))
+        made.append(per_element(source, count, own, bind=dict(bind)))
     return in_parts(call, made, len(made), call.out.dtype, None, count, count)
 
 
@@ -122,7 +122,7 @@ def _max_launches(call: Call) -> list[Launch]:
             call.temporary(target["indices"], (count,), dt.int32)
         file = load("conv/pool_max").fill({"GOES_ON": flag(k > 0), "ADAPTIVE": flag(not windows.kernel)})
         own: dict[str, Any] = {**params, "box": box}
-        made.append(Launch(file, -(-count // 64), own, bind=bind | target))
+        made.append(per_element(file, count, own, bind=bind | target))
         bind = {"x": "input", "known": target["values"], "places": target["indices"]}
     return made
 
@@ -175,7 +175,7 @@ def _unfold_launches(call: Call) -> Launch:
     windows: Windows = call["windows"]
     params = windows.params(windows.planes(call["input"].shape), (*windows.kernel, *windows.result))
     holes = {"T": register_type(call.out.dtype)}
-    return Launch("conv/unfold", -(-params["outputs"] // 64), params, holes, {"x": "input"})
+    return per_element("conv/unfold", params["outputs"], params, holes, {"x": "input"})
 
 
 def _fold_launches(call: Call) -> list[Launch]:

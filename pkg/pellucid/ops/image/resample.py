@@ -15,13 +15,14 @@ from ...errors import RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.public import function
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..conv import pool
+from ..shape.slicing import slice_dim
 
 # How many places a filter spans.
 _WIDTHS = {"nearest": 1, "nearest-exact": 1, "linear": 2, "cubic": 4}
@@ -61,6 +62,15 @@ class Resampling:
         """Whether the result is another than the axis."""
         return self.made != self.length or self.scale != 1
 
+    @property
+    def places(self) -> tuple[int, int, int] | None:
+        """The slice of the axis that a result to the nearest is, where distances are whole."""
+        step = int(self.scale)
+        first = int(0.5 * step) if self.half else 0
+        end = first + (self.made - 1) * step + 1
+        is_slice = self.width == 1 and step == self.scale > 0 and end <= min(self.length, 1 << 23)
+        return (first, end, step) if is_slice else None
+
     def launch(self, file: str, x: str, shape: Size, axis: int, outputs: int) -> Launch:
         """The dispatch of a kernel that reads ``x`` of this shape."""
         params: dict[str, Any] = {
@@ -74,7 +84,7 @@ class Resampling:
         holes = {
             "WIDTH": str(self.width), "HALF": flag(self.half), "ANTIALIAS": flag(self.antialias)
         }  # fmt: skip
-        return Launch(file, -(-outputs // 64), params, holes, {"x": x})
+        return per_element(file, outputs, params, holes, {"x": x})
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The places that each of the result takes in and their weights, (made, taps), in float32 as PyTorch
@@ -285,10 +295,15 @@ def interpolate(
             plans.append((m / n, axis + 2, plan))
     # Bytes move without loss through floats.
     is_byte = input.dtype is dt.uint8 and not _is_smooth(mode)
+    slices = [(axis, plan.places) for _, axis, plan in plans]
+    if all(places for _, places in slices):
+        for axis, places in slices:
+            input = slice_dim(input, axis, *places)
+        return input.clone()
     out = input.float() if is_byte else input
     for _, axis, plan in sorted(plans, key=lambda each: each[0]):
         out = resample(out, plan, axis)
-    return out.to(input.dtype) if is_byte else out if plans else input.clone()
+    return out.to(input.dtype) if is_byte else out
 
 
 @function(exports="nn.functional", ours="another name of interpolate, in Python")

@@ -14,7 +14,7 @@ from ...op.arguments import boolean, number, text
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import physical
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.public import function
 from ...tensors import dtypes as dt
@@ -76,7 +76,7 @@ def _search_launch(call: Call) -> Launch:
     columns, per = rows.shape[-1], x.shape[-1] if rows.rank > 1 else x.numel
     file = load("index/search").fill({**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])})
     params = {"count": x.numel, "columns": columns, "per": max(per, 1)}
-    return Launch(file, -(-x.numel // 64), params, bind={"rows": "sorted_sequence"})
+    return per_element(file, x.numel, params, bind={"rows": "sorted_sequence"})
 
 
 def _search_reference(rows, input, out_int32, right, side, sorter):
@@ -178,7 +178,7 @@ def _occurrence_launches(call: Call) -> list[Launch]:
     none = load("index/segment_base").fill({"T": "vec2<u32>", "HAS_BASE": "false"})
     file = load("index/occurrences").fill({"LOCAL": flag(bins <= _LOCAL), "BINS": f"{_LOCAL}u"})
     return [
-        Launch(none, -(-bins // 64), {"count": bins}, bind={"x": "index"}),
+        per_element(none, bins, {"count": bins}, bind={"x": "index"}),
         Launch(file, -(-count // (256 * 64)), {"count": count, "bins": bins}),
     ]
 

@@ -19,7 +19,7 @@ from ...op.arguments import text
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.public import function
 from ...tensors import dtypes as dt
@@ -59,9 +59,9 @@ def _gather_launch(call: Call) -> Launch:
     _, limit, _ = _line(x.shape, k)
     _, picked, inner = _line(index.shape, k)
     params: dict[str, int | float] = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
-    return Launch(
+    return per_element(
         load("index/gather").fill({"T": register_type(x.dtype)}),
-        -(-index.numel // 64),
+        index.numel,
         params,
         bind={"x": "input"},
     )
@@ -180,7 +180,6 @@ def scatter_launches(
     outer, limit, inner = _line(x.shape, k)
     sources = _line(index.shape, k)[1] if index.numel else 0
     holes = {"T": kind, "ADD": flag(combine is not None), "apply": (combine or _SUM)[kind]}
-    grid = -(-x.numel // 64)
     if sources <= _LINES:
         params: dict[str, int | float] = {
             "count": x.numel,
@@ -188,13 +187,13 @@ def scatter_launches(
             "sources": sources,
             "inner": inner,
         }
-        return [Launch(load("index/scatter_lines").fill(holes), grid, params, bind={"x": "input"})]
+        return [per_element(load("index/scatter_lines").fill(holes), x.numel, params, bind={"x": "input"})]
     total = outer * sources * inner
     params = {"count": total, "limit": limit, "sources": sources, "inner": inner}
     if words and kind in words:
         return extreme_launches(call, words[kind], params, kind)
     call.temporary("keys", (total,), dt.uint32)
-    keys = Launch("index/scatter_keys", -(-total // 64), params, bind={"out": "keys"})
+    keys = per_element("index/scatter_keys", total, params, bind={"out": "keys"})
     if combine is None:
         return [keys, *put_launches(call, total, x.numel, 1)]
     return [keys, *collect_launches(call, "input", total, x.numel, 1, {**holes, "HAS_BASE": "true"})]

@@ -20,7 +20,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.families import formed
 from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.kernel.turns import PIECE
 from ...op.kernel.variants import is_direct
@@ -222,7 +222,7 @@ def _launches(call: Call, add: bool) -> list[Launch]:
         return [_rows_launch(rows, width, sources, holes, base)]
     call.temporary("keys", (sources,), dt.uint32)
     params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
-    keys = Launch("index/scatter_keys", -(-sources // 64), params, bind={"out": "keys"})
+    keys = per_element("index/scatter_keys", sources, params, bind={"out": "keys"})
     if not add:
         return [keys, *put_launches(call, sources, rows, width)]
     return [keys, *collect_launches(call, base, sources, rows, width, holes)]

@@ -14,7 +14,7 @@ from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.public import function
 from ...op.rules import as_input, same
@@ -36,7 +36,7 @@ def _linear_launch(call: Call) -> Launch:
     m = call["index"]
     params = {"count": m.numel, "limit": call["limit"]}
     file = load("index/linear").fill({"HAS_PREVIOUS": flag(call["previous"] is not None)})
-    return Launch(file, -(-m.numel // 64), params)
+    return per_element(file, m.numel, params)
 
 
 def _linear_reference(index, limit, previous):
@@ -168,9 +168,9 @@ def _true_launches(call: Call) -> list[Launch]:
     count, shape = call["running"].numel, call["shape"]
     params: dict[str, int | float] = {"count": count, "places": call["count"]}
     return [
-        Launch(
+        per_element(
             "index/true_places",
-            -(-count // 64),
+            count,
             {**params, "axis": k, "length": length, "inner": prod(shape[k + 1 :])},
             bind={"ends": "running"},
         )
@@ -204,7 +204,7 @@ def _chosen_launch(call: Call, rows: int, places: int, spread: bool) -> Launch:
     params: dict[str, int | float] = {"inner": prod(x.shape[1:]), "places": places}
     params["count"] = rows * params["inner"]
     file = load("index/chosen").fill({"T": register_type(x.dtype), "SPREAD": flag(spread)})
-    return Launch(file, -(-int(params["count"]) // 64), params, bind={"x": "input", "ends": "running"})
+    return per_element(file, int(params["count"]), params, bind={"x": "input", "ends": "running"})
 
 
 def _spread_reference(input, running):

@@ -15,7 +15,7 @@ from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.kernel.turns import PIECE
 from ...op.kernel.variants import is_direct
@@ -87,10 +87,11 @@ def order_launches(
         {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
     )
     made = [Launch(file, rows * blocks, params, bind={"x": x, "order": names[0]})]
-    grid, file = -(-rows * columns // 64), load("index/sort/merge").fill(holes)
+    file = load("index/sort/merge").fill(holes)
     for k in range(merges):
         params = {"count": rows * columns, "columns": columns, "run": SORTED_AT_ONCE << k}
-        made.append(Launch(file, grid, params, bind={"x": x, "places": names[k], "order": names[k + 1]}))
+        bind = {"x": x, "places": names[k], "order": names[k + 1]}
+        made.append(per_element(file, rows * columns, params, bind=bind))
     return [*made, _finish(d, rows, columns, columns, columns, order)] if values else made
 
 
@@ -156,7 +157,7 @@ def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: s
         "keep": keep,
     }
     file = load("index/sort/finish").fill({"T": register_type(d)})
-    return Launch(file, -(-rows * keep // 64), params, bind={"x": "input", "order": order})
+    return per_element(file, rows * keep, params, bind={"x": "input", "order": order})
 
 
 def _rows(shape) -> tuple[int, int]:

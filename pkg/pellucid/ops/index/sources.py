@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...op.call import Call
 from ...op.elementwise import map_launch, wgsl_name
 from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch
+from ...op.kernel.launch import Launch, per_element
 from ...op.kernel.source import load
 from ...op.kernel.turns import PIECE
 from ...tensors import dtypes as dt
@@ -23,11 +23,11 @@ def put_launches(call: Call, sources: int, rows: int, width: int) -> list[Launch
     call.temporary("last", (rows,), dt.uint32)
     none = load("index/segment_base").fill({"T": "u32", "HAS_BASE": "false"})
     return [
-        Launch(none, -(-rows // 64), {"count": rows}, bind={"x": "keys", "out": "last"}),
-        Launch("index/last_sources", -(-sources // 64), {"count": sources}),
-        Launch(
+        per_element(none, rows, {"count": rows}, bind={"x": "keys", "out": "last"}),
+        per_element("index/last_sources", sources, {"count": sources}),
+        per_element(
             load("index/put_sources").fill({"T": kind}),
-            -(-count // 64),
+            count,
             {"count": count, "width": width},
             bind={"x": "input"},
         ),
@@ -48,18 +48,18 @@ def collect_launches(
     kind, count, chunks = holes["T"], call.out.numel, -(-sources // _CHUNK)
     call.temporary("parts", (chunks * width,), NATIVE[kind])
     begun = load("index/segment_base").fill({"T": kind, "HAS_BASE": holes["HAS_BASE"]})
-    made = [Launch(begun, -(-count // 64), {"count": count}, bind={"x": base})]
+    made = [per_element(begun, count, {"count": count}, bind={"x": base})]
     made += order_launches(call, "keys", dt.uint32, 1, sources, False, "order", bits=rows.bit_length())
     file = load("index/segments").fill({"T": kind, "apply": holes["apply"], "CHUNK": f"{_CHUNK}u"})
     params: dict[str, int | float] = {
         "count": sources * width, "sources": sources, "begin": 0, "window": 0, "width": width,
     }  # fmt: skip
-    made.append(Launch(file, -(-sources * width // 64), params))
+    made.append(per_element(file, sources * width, params))
     file = file.fill({"JOINS": "true"})
     for begin in range(0, chunks if chunks > 1 else 0, PIECE):
         window = min(PIECE, chunks - begin)
         own = {**params, "count": window * width, "begin": begin, "window": window}
-        made.append(Launch(file, -(-window * width // 64), own))
+        made.append(per_element(file, window * width, own))
     return made
 
 
@@ -80,6 +80,6 @@ def extreme_launches(
     file = load("index/scatter_extremes").fill({"T": kind, "word": word.format("value")})
     return [
         map_launch("input", "words", x, held, word.format(wgsl_name("input")), kind, "u32"),
-        Launch(file, -(-int(params["count"]) // 64), params),
+        per_element(file, int(params["count"]), params),
         map_launch("words", "out", held, out, value.format("words"), "u32", kind),
     ]

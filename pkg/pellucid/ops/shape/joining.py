@@ -18,7 +18,7 @@ from ...op.declaration import op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
 from ...op.kernel.element_types import physical, register_type
-from ...op.kernel.launch import Launch
+from ...op.kernel.launch import Launch, per_element
 from ...op.kernel.source import load
 from ...op.planning import metas_of
 from ...op.public import function
@@ -119,7 +119,7 @@ def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
         params[f"{binding}_end"] = ends[min(j, len(ends) - 1)]
         bind[binding] = parts[j if j < len(parts) else 0].name
     file = load("shape/join").fill({"T": register_type(out.dtype)})
-    return Launch(file, -(-count // 64), params, bind=bind)
+    return per_element(file, count, params, bind=bind)
 
 
 def _cat_reference(tensors, dim):
