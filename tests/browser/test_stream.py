@@ -145,13 +145,39 @@ fn other(LOCAL: u32) -> u32 { return LOCAL; }
 
 def test_branches_that_constants_decide(stream_page: Page):
     """They go before a text is compiled, and all lines keep their numbers."""
-    texts = [f"{CONSTANTS}fn main() {{\n{body}\n}}\n" for body in BRANCHES]
+    texts = [f"{CONSTANTS}@compute\nfn main() {{\n{body}\n}}\n" for body in BRANCHES]
     found = stream_page.evaluate(
         "async (texts) => {"
-        " const { withoutDeadBranches } = await import('/web/runtime/branches.js');"
-        " return texts.map(withoutDeadBranches); }",
+        " const { shortened } = await import('/web/runtime/shorten.js');"
+        " return texts.map(shortened); }",
         texts,
     )
     bodies = [" ".join(text.split("fn main() {\n")[1].removesuffix("\n}\n").split()) for text in found]
     assert bodies == list(BRANCHES.values())
     assert [text.count("\n") for text in found] == [text.count("\n") for text in texts]
+
+
+FUNCTIONS = """
+struct Params { far: u32 }
+fn unused() -> u32 {
+    return near(1u); // fn main
+}
+fn near(i: u32) -> u32 { return i; }
+const NO = false;
+fn dead() -> u32 { return 1u; }
+fn far(i: u32) -> u32 { return near(i) + 1u; }
+@must_use
+fn kept() -> u32 { return 2u; }
+@compute @workgroup_size(1)
+fn main() { var x = far(1u); if (NO) { x = dead(); } }
+"""
+
+
+def test_functions_that_nobody_calls(stream_page: Page):
+    """They go, too, also those that only a dead branch calls."""
+    found = stream_page.evaluate(
+        "async (text) => (await import('/web/runtime/shorten.js')).shortened(text)", FUNCTIONS
+    )
+    names = [name for name in ("unused", "near", "dead", "far", "kept", "main") if f"fn {name}(" in found]
+    assert names == ["near", "far", "kept", "main"]
+    assert found.count("\n") == FUNCTIONS.count("\n")

@@ -1,12 +1,13 @@
 // Compute pipelines with explicit layouts: group 0 holds the storage bindings, group 1 the parameter arena.
 
 import { ARENA_BYTES } from "./arena.js";
-import { withoutDeadBranches } from "./branches.js";
+import { shortened } from "./shorten.js";
 
 const ARENA_STEP = 256;
-// Compact forms are replaced when no pipeline was asked for so long, this many at a time: a driver has few threads.
+// Compact forms are replaced when no pipeline was asked for so long, this many at a time: a driver has few threads, and
+// the thread that reads their texts submits windows, too.
 const QUIET_MS = 200;
-const BESIDE = 2;
+const BESIDE = 1;
 
 /** Bytes that one launch takes in the arena: dynamic offsets are multiples of 256. */
 function arenaBytes(paramsBytes) {
@@ -171,12 +172,16 @@ export class Pipelines {
   async #replace(pipeline, source) {
     if (pipeline.broken !== null) return;
     const { label } = pipeline;
+    let said = "";
     this.faults.open("validation");
     const module = this.#module(label, source);
-    this.faults.close(async (message) => explain(label, message, module, source));
+    const isKnown = this.faults.close(async (message) => (said = await explain(label, message, module, source)));
     await this.device.createComputePipelineAsync(this.#descriptor(pipeline, module)).then(
       (gpu) => (pipeline.gpu = gpu),
-      () => {}, // a text that is broken was reported above; a device that is lost ends everything
+      async ({ message }) => {
+        await isKnown;
+        if (said === "") this.faults.add(`validation: ${label}: ${message}`);
+      },
     );
   }
 
@@ -191,7 +196,7 @@ export class Pipelines {
   }
 
   #module(label, source) {
-    return this.device.createShaderModule({ label, code: withoutDeadBranches(source) });
+    return this.device.createShaderModule({ label, code: shortened(source) });
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {

@@ -1,13 +1,47 @@
-// Dead branches of WGSL: `if` statements that constants of the module decide are decided before the text is compiled.
+// WGSL without what no launch runs: branches that constants of the module decide, and functions that nobody calls then.
 //
-// Compilers of drivers remove them, too, but only after they have inlined every function that is called in them, which is
-// most of their time for a kernel with many variants. Lines keep their numbers.
+// Compilers remove both, but a browser reads all of a text first, on the one thread that also submits, and drivers inline
+// every function that is called anywhere, which is most of their time for a kernel with many variants. Lines keep their
+// numbers.
 
-/** The text without branches that are never taken. */
-export function withoutDeadBranches(source) {
-  const text = source.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "));
+/** A text that does the same. */
+export function shortened(source) {
+  const text = source.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]+/g, ""));
+  const count = (bracket) => text.split(bracket).length;
+  // The compiler says best what is wrong with such a text.
+  if (count("{") !== count("}") || count("(") !== count(")")) return source;
+  return withoutUnusedFunctions(withoutDeadBranches(text));
+}
+
+/** The text, which has no comments, without functions that the entry points do not reach. */
+function withoutUnusedFunctions(text) {
+  const functions = new Map();
+  const ranges = [];
+  for (const { index, 1: name } of text.matchAll(/^fn (\w+)/gm)) {
+    // What has attributes, as entry points do, stays.
+    if (!/[;}]\s*$|^\s*$/.test(text.slice(Math.max(index - 256, 0), index))) continue;
+    const end = matching(text, text.indexOf("{", index), "{", "}") + 1;
+    functions.set(name, text.slice(index + 3 + name.length, end));
+    ranges.push({ name, range: [index, end] });
+  }
+  if (functions.size === 0) return text;
+  const left = new Map(functions);
+  const look = (part) => {
+    for (const [name] of part.matchAll(/[A-Za-z_]\w*/g)) {
+      const called = left.get(name);
+      if (called === undefined) continue;
+      left.delete(name);
+      look(called);
+    }
+  };
+  look(without(text, ranges.map(({ range }) => range)));
+  return without(text, ranges.filter(({ name }) => left.has(name)).map(({ range }) => range));
+}
+
+/** The text, which has no comments, without branches that are never taken. */
+function withoutDeadBranches(text) {
   const constants = constantsOf(text);
-  if (constants.size === 0) return source;
+  if (constants.size === 0) return text;
   const cuts = [];
   const known = new RegExp(`\\b(?:true|false|${[...constants.keys()].join("|")})\\b`);
   for (const { index } of text.matchAll(/\bif\s*\(/g)) {
@@ -29,7 +63,7 @@ export function withoutDeadBranches(source) {
       cuts.push([index, end + after[0].length]); // what follows the else stays, behind an else before if there is one
     }
   }
-  return cuts.length === 0 ? source : without(text, cuts.sort((a, b) => a[0] - b[0]));
+  return without(text, cuts.sort((a, b) => a[0] - b[0]));
 }
 
 /** Where an else ends whose block, or whose next `if`, begins here. */
