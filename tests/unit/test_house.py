@@ -7,7 +7,7 @@ import house
 LONGEST = 400
 # Files that are longer, and how long they may be. A file that shrinks below takes its row with it.
 LONGER = {
-    "device/native.py": 455,
+    "device/native.py": 448,
     "device/stream.py": 704,
     "op/symbols.py": 547,
     "ops/quant/products.py": 434,

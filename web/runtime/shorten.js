@@ -120,7 +120,7 @@ function constantsOf(text) {
   return constants;
 }
 
-/** A condition or a number: a boolean, an integer that is not negative, or undefined where it is not known. */
+/** A condition or a number: a boolean, an integer that is not negative, a Float, or undefined where it is not known. */
 function valueOf(text, constants) {
   for (const [operator, decisive] of [["||", true], ["&&", false]]) {
     const parts = split(text, operator);
@@ -168,12 +168,19 @@ const OPERATIONS = {
   select: (no, yes, which) => (which ? yes : no),
 };
 
+/** A literal of a float, which can be compared with another. */
+class Float {
+  constructor(value) {
+    this.value = value;
+  }
+}
+
 /** Numbers, names of constants, comparisons and functions of integers; undefined for anything else. */
 class Arithmetic {
   constructor(text, constants) {
     this.text = text;
     this.constants = constants;
-    this.token = /\s*(?:(\d+)[ui]?(?![\w.])|([A-Za-z_]\w*)|([<>=!]=|[-+*/%<>!(),])|$)/y;
+    this.token = /\s*(?:(\d+(?:\.\d+)?)[ui]?(?![\w.])|([A-Za-z_]\w*)|([<>=!]=|[-+*/%<>!(),])|$)/y;
   }
 
   next() {
@@ -206,7 +213,9 @@ class Arithmetic {
       const sign = this.sign;
       this.next();
       const right = this.binary(PRECEDENCE[sign] + 1);
-      left = checked(OPERATIONS[sign](left, right));
+      const are = [left, right].filter((value) => value instanceof Float).length;
+      if (are === 1 || (are === 2 && PRECEDENCE[sign] > 1)) throw new Unknown();
+      left = checked(are === 2 ? OPERATIONS[sign](left.value, right.value) : OPERATIONS[sign](left, right));
     }
     return left;
   }
@@ -214,13 +223,18 @@ class Arithmetic {
   primary() {
     const { number, name, sign } = this;
     this.next();
+    if (number?.includes(".")) return new Float(Number(number));
     if (number !== undefined) return checked(Number(number));
     if (sign === "(") {
       const value = this.binary(1);
       this.expect(")");
       return value;
     }
-    if (sign === "!") return !this.primary();
+    if (sign === "!") {
+      const value = this.primary();
+      if (typeof value !== "boolean") throw new Unknown();
+      return !value;
+    }
     if (name === "true" || name === "false") return name === "true";
     if (name in OPERATIONS && this.sign === "(") {
       this.next();
@@ -230,6 +244,7 @@ class Arithmetic {
         values.push(this.binary(1));
       }
       this.expect(")");
+      if (values.some((value) => value instanceof Float)) throw new Unknown();
       return checked(OPERATIONS[name](...values));
     }
     if (name !== undefined && this.constants.has(name)) return this.constants.get(name);

@@ -94,7 +94,10 @@ fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
         return HIDDEN;
     }
-    let score = capped(product, SOFT_CAP);
+    var score = product;
+    if (SOFT_CAP != 0.0) {
+        score = capped(score, SOFT_CAP);
+    }
     if (HAS_MASK) {
         let head = pair % params.kv_heads * params.group + row % params.group;
         let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head

@@ -101,10 +101,9 @@ fn position() -> u32 {
 }
 
 fn query_at(pair: u32, row: u32, d: u32) -> f32 {
-    if (row < params.time * params.group && d < params.head_dim) {
-        return load_query(query_row(pair, row) * params.head_dim + d);
-    }
-    return 0.0;
+    let is_there = row < params.time * params.group && d < params.head_dim;
+    let at = query_row(pair, row) * params.head_dim + d;
+    return select(0.0, load_query(select(0u, at, is_there)), is_there);
 }
 
 // Column d of four neighbouring rows; zero outside.
@@ -132,17 +131,21 @@ fn store_keys(at: u32, keys: vec4<f32>) {
 // The score of a row with key j, hidden or seen.
 fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
     let time = row / params.group;
-    if (time >= params.time || j >= end || (CAUSAL && j > time + position())) {
-        return HIDDEN;
+    let is_hidden = time >= params.time || j >= end || (CAUSAL && j > time + position());
+    var score = product * params.scale;
+    if (SOFT_CAP != 0.0) {
+        score = capped(score, SOFT_CAP);
     }
-    let score = capped(product * params.scale, SOFT_CAP);
     if (HAS_MASK) {
+        if (is_hidden) {
+            return HIDDEN;
+        }
         let head = pair % params.kv_heads * params.group + row % params.group;
         let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
             + time * params.mask_time + j * params.mask_key);
         return masked_score(score, bias, BOOL_MASK);
     }
-    return settled(score);
+    return select(settled(score), HIDDEN, is_hidden);
 }
 
 fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {

@@ -18,10 +18,8 @@ const POISON = 3.4028234e38;
 
 fn settled(score: f32) -> f32 {
     let bits = bitcast<u32>(score);
-    if ((bits & 0x7fffffffu) < 0x7f800000u) {
-        return clamp(score, LOWEST, HIGHEST);
-    }
-    return select(POISON, HIDDEN, bits == 0xff800000u);
+    let is_finite = (bits & 0x7fffffffu) < 0x7f800000u;
+    return select(select(POISON, HIDDEN, bits == 0xff800000u), clamp(score, LOWEST, HIGHEST), is_finite);
 }
 
 fn settled_quad(score: vec4<f32>) -> vec4<f32> {

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from array import array
 from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 try:
@@ -28,7 +25,7 @@ from .native_errors import failure_of_source, failure_text, refused, typed
 from .native_timestamps import Timestamps
 from .native_window import ARENA_BYTES, ARENA_STEP, NativeWindow, uninterrupted
 from .pool import Pool
-from .table import TableFile
+from .table import TableFile, cache_folder
 
 _WRITE_CHUNK = 16 << 20
 # Bind groups that are kept.
@@ -89,7 +86,7 @@ class NativeHost:
     def __init__(self, default_limits: bool = False):
         self.device, self.info = request(default_limits)
         self.taken: array | None = None
-        folder = _cache_folder()
+        folder = cache_folder()
         self.table = TableFile(folder / "pellucid" / "tuned.json") if folder else None
         self.pool = Pool(self._create_buffer, lambda block: self._drop(block))
         # The window that is being encoded.
@@ -449,11 +446,3 @@ class NativeHost:
 
     def close(self) -> None:
         self.device.destroy()
-
-
-def _cache_folder() -> Path | None:
-    """Where programs of this user keep what they could make again; None where a user has no folder."""
-    folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
-    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    found = Path(os.path.expanduser(folder or usual))
-    return found if found.is_absolute() else None

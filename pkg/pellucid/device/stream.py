@@ -32,9 +32,8 @@ INLINE_UPLOAD_BYTES = 4096
 FEW_WORDS = 64
 _WHOLE = slice(None)
 EMPTY_SLOT = 1
-# Behind the words that reads bring lie those by which workgroups of one dispatch hand on what they made, zero
-# between dispatches (wgsl/parts/fold/partials.wgsl): 1024 counters, and 1024 times 32 values of up to four
-# words.
+# Behind the words that reads bring lies what workgroups of a dispatch hand on, zero between dispatches
+# (wgsl/parts/fold/partials.wgsl): 1024 counters, and 1024 times 32 values of up to four words.
 PARTIAL_WORDS = 1024 * 32 * 4
 STATUS_BUFFER_BYTES = STATUS_BYTES + 4 * (1024 + PARTIAL_WORDS)
 
@@ -68,8 +67,7 @@ class Stream:
         # How many of the words were searched for what went away; and how often that was done, or words were
         # handed over or dropped.
         self._seen = self._turn = 0
-        # Past these `make_way` has something to do: bytes made in this window, and its words. No window has
-        # begun where the second is below zero.
+        # Past these `make_way` acts: bytes made in this window, and its words; below zero where none began.
         self.bytes_limit = 0
         self.full_at = -1
         self.ready_words = 0
@@ -606,13 +604,11 @@ class Stream:
         if status[0]:
             value = status[2] | status[3] << 32
             value -= (value >> 63) << 64
+            site = self.sites[status[1]] if status[1] < len(self.sites) else f"op {status[1]}"
             raise IndexOutOfRange(
-                f"{self._site_name(status[1])}: index {value} is out of range for {status[4]} entries. "
+                f"{site}: index {value} is out of range for {status[4]} entries. "
                 f"Give indices from 0 to {status[4] - 1}."
             )
-
-    def _site_name(self, site: int) -> str:
-        return self.sites[site] if site < len(self.sites) else f"op {site}"
 
     def synchronize(self) -> None:
         """Wait until everything recorded so far is done."""

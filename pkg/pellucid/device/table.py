@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +23,14 @@ class Table(Protocol):
     def kept(self) -> str | None: ...
     def keep(self, change: Change) -> None: ...
     async def keep_async(self, change: Change) -> None: ...
+
+
+def cache_folder() -> Path | None:
+    """Where programs of this user keep what they could make again; None where a user has no folder."""
+    folder = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    usual = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
+    found = Path(os.path.expanduser(folder or usual))
+    return found if found.is_absolute() else None
 
 
 class TableFile:

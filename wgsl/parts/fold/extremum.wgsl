@@ -21,10 +21,8 @@ fn extremum_entry(base: u32, r: u32) -> Found {
 
 // Of two entries, of which `b` comes later.
 fn extremum_earlier(a: Found, b: Found) -> Found {
-    if (b.key.x < a.key.x || (b.key.x == a.key.x && b.key.y < a.key.y)) {
-        return b;
-    }
-    return a;
+    let is_b = (b.key.x < a.key.x) | ((b.key.x == a.key.x) & (b.key.y < a.key.y));
+    return Found(select(a.key, b.key, is_b), select(a.place, b.place, is_b));
 }
 
 fn extremum_of(base: u32, first: u32, end: u32, step: u32) -> Found {

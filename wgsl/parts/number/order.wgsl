@@ -7,14 +7,10 @@
 fn order_key(value: vec2<u32>) -> vec2<u32> {
     var key = value;
     if (FLOAT) {
+        // Without branches: kernels have a dozen of these, and compile faster so.
         let magnitude = key.x & 0x7fffffffu;
-        if (magnitude > 0x7f800000u) {
-            key.x = 0xffffffffu;
-        } else if (magnitude == 0u) {
-            key.x = 0x80000000u;
-        } else {
-            key.x = select(key.x | 0x80000000u, ~key.x, (key.x >> 31u) == 1u);
-        }
+        let ordered = select(key.x | 0x80000000u, ~key.x, (key.x >> 31u) == 1u);
+        key.x = select(select(ordered, 0x80000000u, magnitude == 0u), 0xffffffffu, magnitude > 0x7f800000u);
     } else if (SIGNED) {
         key.x ^= 0x80000000u;
     }
@@ -28,13 +24,8 @@ fn order_digit(value: vec2<u32>, shift: u32) -> u32 {
 }
 
 fn order_before(a: vec2<u32>, a_index: u32, b: vec2<u32>, b_index: u32) -> bool {
-    if (a.x != b.x) {
-        return a.x < b.x;
-    }
-    if (a.y != b.y) {
-        return a.y < b.y;
-    }
-    return a_index < b_index;
+    let is_low_before = (a.y < b.y) | ((a.y == b.y) & (a_index < b_index));
+    return (a.x < b.x) | ((a.x == b.x) & is_low_before);
 }
 
 // An entry and where it was found.
@@ -53,8 +44,6 @@ fn found_before(a: Found, b: Found) -> bool {
 }
 
 fn found_first(a: Found, b: Found) -> Found {
-    if (found_before(b, a)) {
-        return b;
-    }
-    return a;
+    let is_b = found_before(b, a);
+    return Found(select(a.key, b.key, is_b), select(a.place, b.place, is_b));
 }
