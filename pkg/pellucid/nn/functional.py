@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from ..autograd.composed import composed
-from ..errors import DTypeError, RangeError, ShapeError
+from ..errors import DimensionError, DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
 from ..op.public import EXPORTS, copied_over, function, written
 from ..ops.elementwise import activations
@@ -16,7 +16,7 @@ from ..ops.norm import softmax as _softmax
 from ..ops.shape.creation import arange, zeros
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.absent import refuse_others
-from ..tensors.dtypes import int64
+from ..tensors.dtypes import int64, promote_types
 from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
 from . import attention as _attention  # noqa: F401  (declares what it exports here)
@@ -71,6 +71,8 @@ def _chosen(name: str, input: Tensor, dim: int | None, level: int) -> int:
 @function(exports="nn.functional")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
+    if not input.dim():
+        raise DimensionError("glu: a tensor without axes has no halves.")
     if input.shape[axis(dim, input.dim())] % 2:
         raise ShapeError(
             f"glu: axis {dim} of shape {tuple(input.shape)} has an odd length; it is cut in halves."
@@ -230,6 +232,10 @@ def _at_least(input: Tensor, eps: float) -> Tensor:
 @function(exports="nn.functional")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both broadcast."""
+    if (d := promote_types(x1.dtype, x2.dtype)).is_complex:
+        raise DTypeError("cosine_similarity: takes no complex tensors. Work on real and imaginary parts.")
+    if d.is_floating_point:
+        x1, x2 = x1.to(d), x2.to(d)
     x1, x2 = broadcast_tensors(x1, x2)
     dim, eps = index(dim, "dim"), number(eps, "eps")
     if not eps >= 0:

@@ -11,6 +11,7 @@ from ..ops.elementwise.activations import logsigmoid, softplus
 from ..ops.elementwise.losses import bernoulli, huber
 from ..ops.index.gather import gather
 from ..ops.norm.softmax import log_softmax
+from ..tensors.dtypes import bool_
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 from .older_reduction import takes_older
@@ -79,6 +80,14 @@ def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
         )
 
 
+def _numbers(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Bools as numbers of the other's type, which PyTorch takes in some losses."""
+    if (input.dtype is bool_) is not (target.dtype is bool_):
+        d = target.dtype if input.dtype is bool_ else input.dtype
+        return input.to(d), target.to(d)
+    return input, target
+
+
 @function(exports="nn.functional", aten="mse_loss.default(self, target, reduction=1)")
 @takes_older()
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -91,6 +100,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     """
     _real("mse_loss", input, target)
     _broadcast("mse_loss", input, target)
+    input, target = _numbers(input, target)
     return _weighted("mse_loss", (input - target).square(), input, weight, reduction)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd.composed import composed
-from ..errors import DTypeError, RangeError, ShapeError
+from ..errors import DimensionError, DTypeError, RangeError, ShapeError
 from ..op.arguments import number, wrong
 from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid
@@ -17,7 +17,7 @@ from ..ops.elementwise.comparison import where
 from ..ops.index.gather import gather
 from ..ops.linalg.norms import norm
 from ..ops.shape.creation import arange, full_like
-from ..tensors.dtypes import int64
+from ..tensors.dtypes import bool_, int64
 from ..tensors.tensor import Tensor
 from .loss import known, reduced
 from .older_reduction import takes_older
@@ -68,6 +68,7 @@ def _same_axes(name: str, **tensors: Tensor) -> None:
 @_loss()
 def soft_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     """``log(1 + exp(-target * input))``."""
+    target = target.to(input.dtype) if target.dtype is bool_ else target
     return (-target * input).exp().log1p()
 
 
@@ -220,6 +221,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor) -> Tensor:
         target: class indices of the same shape; those before the first -1 count.
     """
     rows, classes = _rows("multilabel_margin_loss", input, target, 0)
+    if rows.shape != classes.shape:
+        shape = tuple(target.shape)
+        raise ShapeError(f"multilabel_margin_loss: target has shape {shape}, the input {tuple(input.shape)}.")
     counts = (classes < 0).cumsum(1) == 0
     safe = classes.masked_fill(counts.logical_not(), 0)
     is_target = (counts.unsqueeze(2) & (safe.unsqueeze(2) == arange(rows.shape[1], device=rows.device))).any(
@@ -234,8 +238,12 @@ def multilabel_margin_loss(input: Tensor, target: Tensor) -> Tensor:
 @_loss(ours=_PYTHON)
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
     """The mean over the last axis of the cross entropies of single classes, by logits."""
+    if not input.dim():
+        raise DimensionError("multilabel_soft_margin_loss: an input without axes has no classes.")
     found = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
-    return (found if weight is None else found * weight).mean(-1)
+    found = found if weight is None else found * weight
+    # PyTorch counts the input's axes, also where the target has more.
+    return found.sum(input.dim() - 1) / input.shape[-1]
 
 
 @function(exports="nn.functional")

@@ -213,6 +213,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"{shapes[2]}, (outputs, columns of the first, columns of the second)."
         )
     outputs, first, second = shapes[2]
+    if bias is not None and tuple(bias.shape) != (outputs,):
+        raise ShapeError(f"bilinear: bias has shape {tuple(bias.shape)}; it must be ({outputs},).")
     by_first = weight.permute(1, 0, 2).reshape(first, outputs * second)
     products = (input1 @ by_first).reshape(*shapes[0][:-1], outputs, second)
     out = sum(products * input2.unsqueeze(-2), -1, dtype=products.dtype)

@@ -23,7 +23,7 @@ from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import load
 from ...op.public import function
 from ...tensors import dtypes as dt
-from ...tensors.shape import Size, axis
+from ...tensors.shape import Size, axis, broadcast_shapes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
@@ -133,7 +133,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many "
             f"axes each."
         )
-    shape = np.broadcast_shapes(
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"take_along_dim: indices are {indices.dtype}. Convert them with .long().")
+    shape = broadcast_shapes(
         *[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
     )
     wide = input.expand(*shape[:k], input.shape[k], *shape[k + 1 :])

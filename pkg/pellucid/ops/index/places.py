@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...errors import DTypeError, RangeError, ShapeError
+from ...errors import DimensionError, DTypeError, RangeError, ShapeError
 from ...op.arguments import any_number, integers
 from ...op.public import function
 from ...tensors import dtypes as dt
@@ -22,6 +22,14 @@ from .selection import nonzero
 def _line(dim: int, rank: int, at: Tensor) -> list[Tensor | None]:
     """Indices that take whole lines of an axis."""
     return [*[None] * axis(dim, rank), at.reshape(-1)]
+
+
+def _check_line(name: str, index: Tensor) -> None:
+    """Refuse what is no vector of integers: a mask would be places, and not as many."""
+    if not index.dtype.is_integer:
+        raise DTypeError(f"{name}: index is {index.dtype}; it must be int64. Convert it with .long().")
+    if index.dim() > 1:
+        raise DimensionError(f"{name}: index has shape {tuple(index.shape)}; it must be a vector.")
 
 
 @function(method=True)
@@ -113,6 +121,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_copy_.html
     """
     shape = input._meta.shape
+    _check_line("index_copy", index)
     if not shape:
         return index_copy(input.reshape(1), dim, index, source.reshape(1)).reshape(())
     k = axis(dim, len(shape))
@@ -144,6 +153,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | c
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html
     """
     m = input._meta
+    _check_line("index_fill", index)
     if not m.shape:
         return index_fill(input.reshape(1), dim, index, value).reshape(())
     if isinstance(value, Tensor) and value._meta.rank:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DimensionError, DTypeError, ShapeError
+from ...errors import ArgumentError, DimensionError, DTypeError, ShapeError
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
@@ -130,6 +130,8 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
 
     Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
     """
+    if not isinstance(indices, (tuple, list)):
+        raise ArgumentError("index_put: indices are a tuple of tensors, such as (i,).")
     parts = []
     for i in indices:
         is_mask = isinstance(i, Tensor) and i.dtype is dt.bool_

@@ -163,6 +163,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if driver not in _DRIVERS:
         raise ArgumentError(f"driver is {driver!r}. It must be one of {', '.join(map(repr, _DRIVERS))}.")
     is_vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and tuple(B.shape) == (*batch, rows))
+    if not 0 <= A.ndim - B.ndim <= 1:
+        raise ShapeError(f"A has {A.ndim} axes and B {B.ndim}. B has as many, or one less of vectors.")
     B = B.unsqueeze(-1) if is_vector else B
     if B.ndim < 2 or B.shape[-2] != rows:
         raise ShapeError(f"A is {rows} by {columns} and B has shape {tuple(B.shape)}.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
 
-from ...errors import RangeError
+from ...errors import RangeError, ShapeError
 from ...op.public import function
 from ...tensors.tensor import Tensor
 from ..random.distributions import randn
@@ -148,6 +148,8 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
         (U, S, V): (..., m, q), (..., q) and (..., n, q).
     """
     floats(A.dtype)
+    if A.ndim < 2:
+        raise ShapeError(f"takes matrices, not a tensor of shape {tuple(A.shape)}.")
     A = A if M is None else A - M
     if A.shape[-2] < A.shape[-1]:
         U, S, V = svd_lowrank(A.mH, q, niter)

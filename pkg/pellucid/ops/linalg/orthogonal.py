@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import ArgumentError, GradientError, ShapeError
+from ...errors import ArgumentError, DTypeError, GradientError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.launch import Launch
@@ -195,7 +195,14 @@ def _reflect(a: Tensor, tau: Tensor, C: Tensor, forward: bool, adjoint: bool = F
 def _fits(a: Tensor, tau: Tensor, is_tall: bool) -> tuple[int, int]:
     batch, rows, columns = matrices(a)
     most = min(rows, columns)
-    if tuple(tau.shape[:-1]) != batch or tau.shape[-1] > most or (is_tall and rows < columns):
+    if tau.dtype is not a.dtype:
+        raise DTypeError(f"the vectors are {a.dtype} and tau {tau.dtype}. Convert one of them.")
+    if (
+        not tau.dim()
+        or tuple(tau.shape[:-1]) != batch
+        or tau.shape[-1] > most
+        or (is_tall and rows < columns)
+    ):
         raise ShapeError(
             f"{rows} by {columns} Householder vectors and tau of shape {tuple(tau.shape)}: tau has at most "
             f"{most} elements, in the same batch{', and there are no fewer rows than columns' * is_tall}."

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.grad_mode import is_grad_enabled
-from ...errors import ShapeError
+from ...errors import DTypeError, ShapeError
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
@@ -75,6 +75,10 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         if not left:
             raise ShapeError("left=False takes a B of matrices, not of vectors. Unsqueeze it.")
         B = B.unsqueeze(-1)
+    if B.dtype is not A.dtype:
+        raise DTypeError(f"A is {A.dtype} and B {B.dtype}. Convert one of them.")
+    if not B.ndim:
+        raise ShapeError("B is a tensor without axes. Give vectors or matrices.")
     if B.shape[-2 if left else -1] != rows:
         raise ShapeError(f"A is {rows} by {rows} and B is {B.shape[-2]} by {B.shape[-1]}.")
     if not left:

@@ -101,6 +101,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     Raises:
         ShapeError: the axis has another length.
     """
+    if input.dim() != other.dim():
+        shapes = f"{tuple(input.shape)} and {tuple(other.shape)}"
+        raise ShapeError(f"cross: shapes {shapes} have not as many axes. Unsqueeze one of them.")
     shape = broadcast_shapes(input._meta.shape, other._meta.shape)
     a, b = input.expand(shape), other.expand(shape)
     if dim is None and 3 not in shape:
@@ -126,6 +129,8 @@ def addr(
         raise wrong("addr: input", "Tensor", input)
     alpha, beta = any_number(alpha, "addr: alpha"), any_number(beta, "addr: beta")
     product = outer(vec1, vec2)
+    if input.dim() > 2:
+        raise ShapeError(f"addr: input has shape {tuple(input.shape)}, and the result two axes.")
     d = dt.result_type([input.dtype, product.dtype], [], [])
     for name, factor in (("alpha", alpha), ("beta", beta)):
         refuse_complex(type(factor), d)

@@ -373,5 +373,7 @@ def baddbmm(
     product, beta = _times(alpha, bmm(batch1, batch2, out_dtype)), _factor(beta, batch1)
     if beta == 0:
         return product
+    if input._meta.rank > 3:
+        raise ShapeError(f"baddbmm: input has shape {tuple(input.shape)}, and the result three axes.")
     input = _added("baddbmm", input, batch1, out_dtype)
     return product + (input if beta == 1 else input * beta)
