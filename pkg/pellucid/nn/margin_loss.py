@@ -18,6 +18,7 @@ from ..ops.index.gather import gather
 from ..ops.linalg.norms import norm
 from ..ops.shape.creation import arange, full_like
 from ..tensors.dtypes import bool_, int64
+from ..tensors.shape import broadcast_shapes
 from ..tensors.tensor import Tensor
 from .loss import known, reduced
 from .older_reduction import takes_older
@@ -69,6 +70,11 @@ def _same_axes(name: str, **tensors: Tensor) -> None:
 def soft_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     """``log(1 + exp(-target * input))``."""
     target = target.to(input.dtype) if target.dtype is bool_ else target
+    if broadcast_shapes(input.shape, target.shape) != input.shape:
+        raise ShapeError(
+            f"soft_margin_loss: the target's shape {tuple(target.shape)} does not broadcast to the input's, "
+            f"{tuple(input.shape)}."
+        )
     return (-target * input).exp().log1p()
 
 

@@ -224,7 +224,7 @@ def linear_cross_entropy(
     """
     if options is not None and not isinstance(options, LinearCrossEntropyOptions):
         raise ArgumentError(f"linear_cross_entropy: options are {type(options).__name__} {options!r}")
-    classes, places = linear_weight.shape[0], tuple(linear_weight.shape[1:-1])
+    classes, places = linear_weight.shape[0] if linear_weight.dim() else 0, tuple(linear_weight.shape[1:-1])
     if input.dim() not in (1, 2) or linear_weight.dim() < 2 or input.shape[-1] != linear_weight.shape[-1]:
         raise ShapeError(
             f"linear_cross_entropy: input of shape {tuple(input.shape)} does not fit a weight of shape "

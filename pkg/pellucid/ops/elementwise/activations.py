@@ -227,7 +227,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu: input is {input.dtype} and weight is {weight.dtype}. Convert one of them.")
     _float_input("prelu", input)
-    if weight.numel() == 1:
+    if weight.numel() == 1 and weight.dim() < 2:
         return _prelu_kernel(input, weight.reshape(()))
     channels = input.shape[1] if input.dim() > 1 else 1
     if weight.dim() != 1 or weight.numel() != channels:

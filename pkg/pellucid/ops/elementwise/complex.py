@@ -192,8 +192,16 @@ def _complex_types(call: Call):
     return whole, whole
 
 
+def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    """Both parts as they are: a product with the imaginary unit makes NaN of the other one at infinity."""
+    real, imag = np.broadcast_arrays(real, imag)
+    out = np.empty(real.shape, np.result_type(real, np.complex64))
+    out.real, out.imag = real, imag
+    return out
+
+
 complex = binary(
-    "complex", elementwise(None, c64="vec2<f32>(real.x, imag.x)"), lambda real, imag: real + 1j * imag,
+    "complex", elementwise(None, c64="vec2<f32>(real.x, imag.x)"), _joined,
     {"real": lambda g: real(g), "imag": lambda g: imag(g)}, "The complex number of two parts.",
     form=of_parts, dtype=_complex_types, takes="float32 or float64", method=False, at=(1.0, 2.0),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
-from ...op.public import function
+from ...op.public import EXPORTS, function
 from ...op.rules import as_input, boolean, broadcast, float_only, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
@@ -193,10 +193,13 @@ def nan_to_num(
     """The tensor with numbers in the place of NaN and infinity.
 
     Args:
-        input: any dtype; what is no float is copied.
+        input: any dtype; integers and bools are copied, of complex numbers both parts are changed.
         nan: for NaN; 0 if None.
         posinf, neginf: for infinity and its negative; the dtype's largest number and its negative if None.
     """
+    if input.dtype.is_complex:
+        parts = (nan_to_num(part, nan, posinf, neginf) for part in (input.real, input.imag))
+        return EXPORTS["torch"]["complex"](*parts)
     if not input.dtype.is_floating_point:
         return input.clone()
     most = input.dtype.largest

@@ -52,6 +52,8 @@ def diff(
 
 def _areas(name: str, y: Tensor, x: Tensor | None, dx, dim: int) -> tuple[Tensor, int]:
     """The area between each two neighbours, and the axis."""
+    if not y._meta.rank:
+        raise DimensionError(f"{name}: values without axes have none to integrate along.")
     k = axis(dim, y._meta.rank)
     after, before = _neighbours(y, k)
     if x is None:

@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 
+from ...errors import DTypeError
 from ...op.declaration import op
 from ...op.public import function
 from ...op.rules import as_input, float_or_complex, same
@@ -141,6 +142,9 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     Args:
         input: floating point or complex.
     """
+    if input.dtype.kind not in "fc":
+        d = input.dtype
+        raise DTypeError(f"logcumsumexp: the input is {d}, not floating point. Convert it with .float().")
     if not input._meta.rank:
         return input.clone()
     given = input.detach()

@@ -146,6 +146,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     chunks = index(chunks, "chunks")
     if chunks < 1:
         raise ShapeError(f"chunk: chunks must be positive, not {chunks}.")
+    if not input._meta.rank:
+        raise ShapeError("chunk: a tensor without axes has no parts. Unsqueeze it.")
     total = input._meta.shape[axis(dim, input._meta.rank)]
     size = -(-total // chunks)
     return split(input, size, dim) if size else tuple(split(input, [0] * chunks, dim))
