@@ -20,6 +20,7 @@ REFUSED = {
     F + "cosine_similarity": [(M.astype(np.complex64), M)],
     F + "glu": [(np.float32(1),)],
     "cross": [(M[:, :3], M[:1, :3][None]), (M[0, :3], M[:3, :3])],
+    "inner": [(M[0, :1], M)],
     "addr": [(M[None], M[:, 0], M[0])],
     "baddbmm": [(M[None, None, :, :3], M[None], np.swapaxes(M[None], 1, 2))],
     "take_along_dim": [(M, M > 5, 1), (M, np.zeros((2, 4), np.int64), 1)],
@@ -42,7 +43,13 @@ REFUSED = {
     F + "linear_cross_entropy": [(M, np.float32(1), np.array([0, 1, 0]))],
     "roll": [(np.float32(1), 1, 0)],
 }
+NAN = np.array([np.nan, 2, -np.inf, np.nan], np.float32)
 TAKEN = {
+    "isin": [
+        (np.array([1.5, 2, np.nan, -np.inf, np.inf], np.float32), NAN),
+        (np.array([-np.inf, np.nan], np.float32), NAN[:1]),
+        (np.array([-np.inf, 2], np.float32), NAN),
+    ],
     F + "mse_loss": [(M, M > 5), (M > 5, M)],
     F + "soft_margin_loss": [(M, M > 5)],
     F + "cosine_similarity": [(M, M.astype(np.int64)), (M > 5, M)],

@@ -192,7 +192,7 @@ def _complex_types(call: Call):
     return whole, whole
 
 
-def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+def _with_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     """Both parts as they are: a product with the imaginary unit makes NaN of the other one at infinity."""
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.result_type(real, np.complex64))
@@ -201,7 +201,7 @@ def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
 
 
 complex = binary(
-    "complex", elementwise(None, c64="vec2<f32>(real.x, imag.x)"), _joined,
+    "complex", elementwise(None, c64="vec2<f32>(real.x, imag.x)"), _with_parts,
     {"real": lambda g: real(g), "imag": lambda g: imag(g)}, "The complex number of two parts.",
     form=of_parts, dtype=_complex_types, takes="float32 or float64", method=False, at=(1.0, 2.0),
 )  # fmt: skip

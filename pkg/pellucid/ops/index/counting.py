@@ -4,7 +4,7 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -168,8 +168,16 @@ def isin(
         found = zeros(*given._meta.shape, dtype=dt.bool_, device=device)
     else:
         d = dt.promote_types(given._meta.dtype, known._meta.dtype)
-        x, rows = given.to(d), sort(known.reshape(-1).to(d)).values
-        found = rows[searchsorted(rows, x).clamp(max=known._meta.numel - 1)] == x
+        x, rows = given.to(d), known.reshape(-1).to(d)
+        some: Any = True
+        if d.is_floating_point:
+            # NaN is equal to nothing, and no order finds what is sorted before it: the largest number, which
+            # is there anyway, stands in its place.
+            none = rows.isnan()
+            rows = where(none, where(none, -inf, rows).amax(), rows)
+            some = ~none.all()
+        rows = sort(rows).values
+        found = (rows[searchsorted(rows, x).clamp(max=known._meta.numel - 1)] == x) & some
     return ~found if invert else found
 
 

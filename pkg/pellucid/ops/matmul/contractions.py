@@ -76,6 +76,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
     if not (input._meta.rank and other._meta.rank):
         return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(
+            f"inner: last axes have lengths {input.shape[-1]} and {other.shape[-1]}. They must be equal."
+        )
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -138,7 +142,7 @@ def addr(
             raise ArgumentError(f"addr: {name} is {factor} for {d}. Give an integer, or convert the tensors.")
     if d is dt.bool_:
         return (product & bool(alpha)) | (input & bool(beta))
-    product = product if alpha == 1 else product * alpha
+    product = product.to(d) if alpha == 1 else product.to(d) * alpha
     return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
