@@ -41,6 +41,9 @@ REFUSED = {
     "prelu": [(M, np.ones((1, 1), np.float32))],
     F + "soft_margin_loss": [(M[0], M)],
     F + "linear_cross_entropy": [(M, np.float32(1), np.array([0, 1, 0]))],
+    "fft.fftshift": [(np.float32(1), 0)],
+    "index_add": [(np.float32(1), 0, np.array([0, 0]), M[0, :2])],
+    "chain_matmul": [(M[0], M.T)],
     "roll": [(np.float32(1), 1, 0)],
 }
 NAN = np.array([np.nan, 2, -np.inf, np.nan], np.float32)

@@ -202,6 +202,8 @@ def rfftfreq(
 def _shifted(name: str, input: Tensor, dim, more: int) -> Tensor:
     shape = input._meta.shape
     dims = tuple(range(len(shape))) if dim is None else _several(dim, f"{name}: dim")
+    if dims and not shape:
+        raise DimensionError(f"{name}: a tensor without axes has none to shift. Leave dim out.")
     return roll(input, tuple((shape[axis(k, len(shape))] + more) // 2 for k in dims), dims) if dims else input
 
 

@@ -96,7 +96,7 @@ def index_add(
     if not input.dim() and not source.dim():
         return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])
-    if tuple(source.shape) != expected:
+    if tuple(source.shape) != expected or not input.dim():
         raise ShapeError(f"index_add: source has shape {tuple(source.shape)}; it must have {expected}.")
     rows, source = input.transpose(0, k), source.transpose(0, k)
     width, added = prod(rows.shape[1:]), source if alpha == 1 else source * alpha

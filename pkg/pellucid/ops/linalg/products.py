@@ -69,6 +69,9 @@ def multi_dot(tensors: list[Tensor]) -> Tensor:
 @function()
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices; `linalg.multi_dot` of them."""
+    for m in matrices:
+        if m.dim() != 2:
+            raise ShapeError(f"takes matrices, not a tensor of shape {tuple(m.shape)}.")
     return matrices[0] if len(matrices) == 1 else multi_dot(list(matrices))
 
 
