@@ -35,7 +35,6 @@ REFUSED = {
     "linalg.householder_product": [(A, np.ones(3, np.float16))],
     "fft.fft": [(np.float32(1),)],
     "chunk": [(np.float32(1), 2)],
-    "trapezoid": [(np.float32(1),)],
     "cumulative_trapezoid": [(np.float32(1),)],
     "logcumsumexp": [(M > 5, 1)],
     "prelu": [(M, np.ones((1, 1), np.float32))],
@@ -44,6 +43,9 @@ REFUSED = {
     "fft.fftshift": [(np.float32(1), 0)],
     "index_add": [(np.float32(1), 0, np.array([0, 0]), M[0, :2])],
     "chain_matmul": [(M[0], M.T)],
+    "split": [(np.float32(1), 1)],
+    "unflatten": [(np.float32(1), 0, (1, 1))],
+    "trapezoid": [(np.float32(1),), (M, np.float32(1))],
     "roll": [(np.float32(1), 1, 0)],
 }
 NAN = np.array([np.nan, 2, -np.inf, np.nan], np.float32)

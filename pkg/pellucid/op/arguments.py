@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..device import resolved
-from ..errors import ArgumentError, DTypeError, MissingError, PellucidError
+from ..errors import ArgumentError, DimensionError, DTypeError, MissingError, PellucidError
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.formats import contiguous_format, preserve_format, strided
@@ -193,6 +193,14 @@ def by_name(function: Callable) -> Callable:
     shown: Any = function
     shown.__signature__ = form.replace(parameters=parts)
     return function
+
+
+def without_axes(name: str, problem: Exception, args: tuple, kwargs: dict[str, Any]) -> Exception:
+    """What is wrong where a function looked for an axis of a tensor without axes; else the problem itself."""
+    given = (getattr(x, "_meta", None) for x in (*args, *kwargs.values()))
+    if isinstance(problem, IndexError) and any(m is not None and not m.rank for m in given):
+        return DimensionError(f"{name}: takes tensors with axes, and one has none. Unsqueeze it.")
+    return problem
 
 
 # numpy's names of arguments, which PyTorch takes, too, and one of methods.

@@ -18,6 +18,7 @@ from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, Pell
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
+from . import arguments
 from .arguments import READERS, aliases_of, described, laid_out, laid_words, named, reader, renamed, wrong
 
 F = TypeVar("F", bound=Callable)
@@ -275,10 +276,10 @@ def explained(function: Callable) -> Callable:
             # Other ops have put their names before theirs.
             known = re.match(r"[\w.]+(\(\))?: |device ", str(error))
             raise error if known else named(function.__name__, error) from None
-        except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as problem:
             for error in _mistakes(function, args, kwargs):
                 raise named(function.__name__, error) from None
-            raise
+            raise arguments.without_axes(function.__name__, problem, args, kwargs) from None
 
     public: Any = wraps(function)(call)
     public.declared = function
