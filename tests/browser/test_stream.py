@@ -127,7 +127,7 @@ BRANCHES = {
     "if (HALF < 2.0 && HALF != 0.0) { x; }": "{ x; }",
     "if (HALF == 0.0) { x; }": "",
     "for (;;) { if (NO) { break; } else if (YES) { continue; } }": "for (;;) { { continue; } }",
-    # What is not worked out here: arithmetic of floats, integers that wrap, names that a function declares anew.
+    # Not worked out here: arithmetic of floats, integers that wrap, names that a function declares anew.
     "if (HALF * 2.0 < 2.0) { x; }": "if (HALF * 2.0 < 2.0) { x; }",
     "if (A - 5u > 2u) { x; }": "if (A - 5u > 2u) { x; }",
     "if (LOCAL == 1u) { x; }": "if (LOCAL == 1u) { x; }",
