@@ -47,10 +47,10 @@ fn lane_product(first: u32, step: u32, count: u32, none: u32) -> vec2<u32> {
             pair = pair_times_quad(pair, d, none);
             running = product_times(running, pair_product(pair));
         } else {
-            running = product_times_quad(running, a);
-            running = product_times_quad(running, b);
-            running = product_times_quad(running, c);
-            running = product_times_quad(running, d);
+            // In a loop, for as a text of its own each of them takes a compiler long.
+            for (var back = 16u; back > 0u; back--) {
+                running = product_times(running, product_of(load_x(at - back * step)));
+            }
         }
     }
     for (; left > 0u; left--) {

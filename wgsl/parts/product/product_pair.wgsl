@@ -6,7 +6,6 @@
 // pair_one()                     1
 // pair_times(a, bits, none)      a times a float; at most 64 of them between two normalisations
 // pair_times_quad(a, bits, none)
-// product_times_quad(a, bits)    of products, with any floats
 // pair_times_pair(a, b, none)
 // pair_normal(a, places)         the same with |high| from 2^places to 2^(places + 1)
 // pair_product(a)                as a product
@@ -44,12 +43,6 @@ fn pair_times(a: Pair, bits: u32, none: u32) -> Pair {
 fn pair_times_quad(a: Pair, bits: vec4<u32>, none: u32) -> Pair {
     let two = pair_times(pair_times(a, bits.x, none), bits.y, none);
     return pair_times(pair_times(two, bits.z, none), bits.w, none);
-}
-
-fn product_times_quad(a: vec2<u32>, bits: vec4<u32>) -> vec2<u32> {
-    let x = bitcast<vec4<f32>>(bits);
-    let two = product_times(product_times(a, product_of(x.x)), product_of(x.y));
-    return product_times(product_times(two, product_of(x.z)), product_of(x.w));
 }
 
 fn pair_times_pair(a: Pair, b: Pair, none: u32) -> Pair {

@@ -214,10 +214,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             total.pair = pair_times_quad(total.pair, c, none);
             total.pair = pair_times_quad(total.pair, d, none);
         } else {
-            var product = product_times_quad(PRODUCT_ONE, a);
-            product = product_times_quad(product, b);
-            product = product_times_quad(product, c);
-            total = marked(product_times_quad(product, d));
+            var product = PRODUCT_ONE;
+            for (var at = own; at < own + EACH; at++) {
+                product = product_times(product, product_of(bitcast<f32>(tile[at])));
+            }
+            total = marked(product);
         }
         total.pair = pair_normal(total.pair, -i32(lane & 1u));
         leave(lane, total);
@@ -237,10 +238,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         }
         before.pair = pair_normal(before.pair, 0);
         if (is_normal) {
-            var pair = run_quad(own, before.pair, before.marks, none);
-            pair = run_quad(own + 4u, pair, before.marks, none);
-            pair = run_quad(own + 8u, pair, before.marks, none);
-            run_quad(own + 12u, pair, before.marks, none);
+            var pair = before.pair;
+            for (var at = own; at < own + EACH; at += 4u) {
+                pair = run_quad(at, pair, before.marks, none);
+            }
         } else {
             var product = unmarked(before);
             for (var at = own; at < own + EACH; at++) {
