@@ -120,19 +120,32 @@ BRANCHES = {
     "if (z) { x; } else if (YES) { y; } else { w; }": "if (z) { x; } else { y; }",
     "if (z) { x; } else if (NO) { y; }": "if (z) { x; }",
     "if (NO && q[f(3)] == 2) { if (YES) { x; } }": "",
-    "if (a(i) % 4u == 0u && NO) { x; }": "",
+    "if (a[i] % 4u == 0u && NO) { x; }": "",
+    "if (NO && a(i)) { x; }": "",
+    "if (z) { x; } else if (NO) { y; } else if (NO) { w; }": "if (z) { x; }",
     "if (YES || q) { if (!YES) { y; } x; }": "{ x; }",
-    "if (q && YES) { x; }": "if (q && YES) { x; }",
     "if (G == 8u && (B != 3u)) { x; }": "{ x; }",
     "if (HALF < 2.0 && HALF != 0.0) { x; }": "{ x; }",
     "if (HALF == 0.0) { x; }": "",
     "for (;;) { if (NO) { break; } else if (YES) { continue; } }": "for (;;) { { continue; } }",
-    # Not worked out here: arithmetic of floats, integers that wrap, names that a function declares anew.
-    "if (HALF * 2.0 < 2.0) { x; }": "if (HALF * 2.0 < 2.0) { x; }",
-    "if (A - 5u > 2u) { x; }": "if (A - 5u > 2u) { x; }",
-    "if (LOCAL == 1u) { x; }": "if (LOCAL == 1u) { x; }",
-    "if (A > 3u { x;": "if (A > 3u { x;",
+    f"if (NO) {{ x; }}{chr(10) * 5}{80 * chr(32)}else {{ y; }}": "{ y; }",
 }
+# What stays as it is: what constants do not decide, arithmetic of floats, what wraps, names that anything
+# else declares, too; conditions that go on, have effects or are part of another statement; what is no WGSL.
+KEPT = (
+    "if (YES) { x; } else if z { y; } for (;;) { v; }",
+    "if (q && YES) { x; }",
+    "if (HALF * 2.0 < 2.0) { x; }",
+    "if (A - 5u > 2u) { x; }",
+    "if (LOCAL == 1u) { x; }",
+    "if (FLOAT / 2 > 0) { x; }",
+    "if (INNER == 1u) { x; }",
+    "if (A == 1u) || (i == 0u) { x; }",
+    "if (add(i) == 0u && NO) { x; }",
+    "loop { continuing { break if (NO); } } if (z) { x; }",
+    "@diagnostic(off, derivative_uniformity) if (NO) { x; }",
+    "if (A > 3u { x;",
+)
 CONSTANTS = """
 const A = 4u; // a comment with if (NO) { in it
 const B: u32 = A / 2u;
@@ -141,13 +154,16 @@ const NO = false;
 const G = min(A, 8u) * B + select(1u, 0u, A > 3u);
 const HALF = 0.5;
 const LOCAL = 1u;
+const FLOAT: f32 = 1;
+const INNER = 1u;
+fn inner() { const INNER = 2u; }
 fn other(LOCAL: u32) -> u32 { return LOCAL; }
 """
 
 
 def test_branches_that_constants_decide(stream_page: Page):
     """They go before a text is compiled, and all lines keep their numbers."""
-    texts = [f"{CONSTANTS}@compute\nfn main() {{\n{body}\n}}\n" for body in BRANCHES]
+    texts = [f"{CONSTANTS}@compute\nfn main() {{\n{body}\n}}\n" for body in (*BRANCHES, *KEPT)]
     found = stream_page.evaluate(
         "async (texts) => {"
         " const { shortened } = await import('/web/runtime/shorten.js');"
@@ -155,7 +171,7 @@ def test_branches_that_constants_decide(stream_page: Page):
         texts,
     )
     bodies = [" ".join(text.split("fn main() {\n")[1].removesuffix("\n}\n").split()) for text in found]
-    assert bodies == list(BRANCHES.values())
+    assert bodies == [*BRANCHES.values(), *KEPT]
     assert [text.count("\n") for text in found] == [text.count("\n") for text in texts]
 
 

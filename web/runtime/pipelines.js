@@ -94,7 +94,7 @@ export class Pipelines {
         this.compiling--;
         this.#whenQuiet();
       });
-    if (compact) this.compact.push(() => this.#replace(pipeline, source));
+    if (compact) this.compact.push(async () => this.#replace(pipeline, source));
     this.#whenQuiet();
     return this.#keep(key, pipeline);
   }
@@ -151,6 +151,12 @@ export class Pipelines {
     return this.ids.get(key) ?? this.#keep(key, pipeline);
   }
 
+  /** Nothing is replaced any more. */
+  close() {
+    clearTimeout(this.timer);
+    this.compact.length = 0;
+  }
+
   /** Replace compact forms once no pipeline has been asked for or compiled for a while. */
   #whenQuiet() {
     clearTimeout(this.timer);
@@ -161,16 +167,19 @@ export class Pipelines {
     if (this.compiling > 0) return; // whoever ends last sets the timer again
     while (this.replacing < BESIDE && this.compact.length > 0) {
       this.replacing++;
-      this.compact.shift()().then(() => {
-        this.replacing--;
-        this.#replaceNext();
-      });
+      this.compact
+        .shift()()
+        .catch(() => {}) // the compact form stays
+        .finally(() => {
+          this.replacing--;
+          this.#replaceNext();
+        });
     }
   }
 
   /** Compile the full form of a pipeline that runs in its compact form, which stays if that fails. */
   async #replace(pipeline, source) {
-    if (pipeline.broken !== null) return;
+    if (pipeline.broken !== null || this.ids.get(pipeline.key) === undefined) return; // nobody runs it any more
     const { label } = pipeline;
     let said = "";
     this.faults.open("validation");

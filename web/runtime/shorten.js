@@ -4,9 +4,12 @@
 // every function that is called anywhere, which is most of their time for a kernel with many variants. Lines keep their
 // numbers.
 
-/** A text that does the same. */
+const BLANK = " \t\n";
+
+/** A text that does the same. What is not plain stays as it is. */
 export function shortened(source) {
-  const text = source.replace(/\/\/[^\n]*|\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]+/g, ""));
+  if (/\/\*|[\r\u0085\u2028\u2029]/.test(source)) return source; // comments that nest, and other ends of lines
+  const text = source.replace(/\/\/[^\n]*/g, " ");
   const count = (bracket) => text.split(bracket).length;
   // The compiler says best what is wrong with such a text.
   if (count("{") !== count("}") || count("(") !== count(")")) return source;
@@ -19,7 +22,8 @@ function withoutUnusedFunctions(text) {
   const ranges = [];
   for (const { index, 1: name } of text.matchAll(/^fn (\w+)/gm)) {
     // What has attributes, as entry points do, stays.
-    if (!/[;}]\s*$|^\s*$/.test(text.slice(Math.max(index - 256, 0), index))) continue;
+    const before = lastBefore(text, index);
+    if (before >= 0 && text[before] !== ";" && text[before] !== "}") continue;
     const end = matching(text, text.indexOf("{", index), "{", "}") + 1;
     functions.set(name, text.slice(index + 3 + name.length, end));
     ranges.push({ name, range: [index, end] });
@@ -39,45 +43,78 @@ function withoutUnusedFunctions(text) {
 }
 
 /** The text, which has no comments, without branches that are never taken. */
-function withoutDeadBranches(text) {
-  const constants = constantsOf(text);
-  if (constants.size === 0) return text;
-  const cuts = [];
+function withoutDeadBranches(given) {
+  const constants = constantsOf(given);
+  if (constants.size === 0) return given;
   const known = new RegExp(`\\b(?:true|false|${[...constants.keys()].join("|")})\\b`);
-  for (const { index } of text.matchAll(/\bif\s*\(/g)) {
-    const open = text.indexOf("(", index);
+  const next = /\bif\s*\(/g;
+  let text = given;
+  for (let found = next.exec(text); found !== null; found = next.exec(text)) {
+    const { index } = found;
+    const open = index + found[0].length - 1;
     const close = matching(text, open, "(", ")");
+    const block = firstBehind(text, close + 1);
+    // Only a statement by itself whose whole condition is in the brackets: no `break if`, no attribute before.
+    const isElse = hasWord(text, lastBefore(text, index), "else");
+    if (text[block] !== "{" || !(isElse || "{};".includes(text[lastBefore(text, index)]))) continue;
     const condition = text.slice(open + 1, close);
     const value = known.test(condition) ? valueOf(condition, constants) : undefined;
     if (typeof value !== "boolean") continue;
-    const block = text.indexOf("{", close);
     const end = matching(text, block, "{", "}") + 1;
-    const before = /\belse\s*$/.exec(text.slice(Math.max(index - 64, 0), index));
-    const after = /^\s*else\s*/.exec(text.slice(end, end + 64));
+    const after = firstBehind(text, end);
+    const hasElse = text.startsWith("else", after) && !/\w/.test(text[after + 4]);
+    const cuts = [];
     if (value) {
-      cuts.push([index, close + 1]); // a block of its own stays, or that of an else
-      if (after !== null) cuts.push([end, endOfElse(text, end + after[0].length)]);
-    } else if (after === null) {
-      cuts.push([before === null ? index : index - before[0].length, end]);
+      const last = hasElse ? endOfElse(text, after + 4) : end;
+      if (last < 0) continue;
+      cuts.push([index, block], [end, last]); // a block of its own stays, or that of an else
+    } else if (hasElse) {
+      cuts.push([index, firstBehind(text, after + 4)]); // what follows the else stays, behind an else before if there is one
     } else {
-      cuts.push([index, end + after[0].length]); // what follows the else stays, behind an else before if there is one
+      cuts.push([isElse ? lastBefore(text, index) - 3 : index, end]);
     }
+    text = without(text, cuts);
+    next.lastIndex = isElse ? cuts[0][0] : index;
   }
-  return without(text, cuts.sort((a, b) => a[0] - b[0]));
+  return text;
 }
 
-/** Where an else ends whose block, or whose next `if`, begins here. */
-function endOfElse(text, at) {
-  for (;;) {
-    const end = matching(text, text.indexOf("{", isIf(text, at) ? matching(text, text.indexOf("(", at), "(", ")") : at), "{", "}") + 1;
-    const after = /^\s*else\s*/.exec(text.slice(end, end + 64));
-    if (!isIf(text, at) || after === null) return end;
-    at = end + after[0].length;
+/** Where the block of an else that begins here ends, with all that follow it; below zero where that is not plain. */
+function endOfElse(text, begin) {
+  for (let at = firstBehind(text, begin); ; ) {
+    const isIf = text.startsWith("if", at) && !/\w/.test(text[at + 2]);
+    let block = at;
+    if (isIf) {
+      const open = firstBehind(text, at + 2);
+      if (text[open] !== "(") return -1;
+      block = firstBehind(text, matching(text, open, "(", ")") + 1);
+    }
+    if (text[block] !== "{") return -1;
+    const end = matching(text, block, "{", "}") + 1;
+    const after = firstBehind(text, end);
+    if (!isIf || !text.startsWith("else", after) || /\w/.test(text[after + 4])) return end;
+    at = firstBehind(text, after + 4);
   }
 }
 
-function isIf(text, at) {
-  return /^if\b/.test(text.slice(at, at + 3));
+/** The place of the last character before `at` that is no blank, or -1. */
+function lastBefore(text, at) {
+  let place = at - 1;
+  while (place >= 0 && BLANK.includes(text[place])) place--;
+  return place;
+}
+
+/** The place of the first one from `at` on. */
+function firstBehind(text, at) {
+  let place = at;
+  while (place < text.length && BLANK.includes(text[place])) place++;
+  return place;
+}
+
+/** Whether a word ends at this place. */
+function hasWord(text, end, word) {
+  const begin = end + 1 - word.length;
+  return begin >= 0 && text.startsWith(word, begin) && !/\w/.test(text[begin - 1] ?? "");
 }
 
 /** The place of the bracket that closes the one at `open`. */
@@ -107,16 +144,24 @@ function without(text, ranges) {
   return made + text.slice(from);
 }
 
-/** Integers and booleans of the module by name, but for names that are declared again inside of a function. */
+/** Integers, booleans and literals of floats of the module by name, but for names that anything else declares, too. */
 function constantsOf(text) {
   const constants = new Map();
-  const inside = new Set([...text.matchAll(/\b(?:let|var)\s+(\w+)|[(,]\s*(\w+)\s*:/g)].map((m) => m[1] ?? m[2]));
-  for (const [, indent, name, expression] of text.matchAll(/^([ \t]*)const\s+(\w+)\s*(?::\s*\w+\s*)?=\s*([^;]+);/gm)) {
-    if (indent !== "") inside.add(name);
-    const value = valueOf(expression, constants);
+  const others = new Set([...text.matchAll(/(?<!const\s+)\b(\w+)\s*:|\b(?:let|var)\b\s*(?:<[^>]*>)?\s*(\w+)/g)].map((m) => m[1] ?? m[2]));
+  const declared = [];
+  let depth = 0;
+  for (const [word, name, type, expression] of text.matchAll(/[{}]|\bconst\s+(\w+)\s*(?::\s*([\w<>]+)\s*)?=\s*([^;]+);/g)) {
+    if (word === "{") depth++;
+    else if (word === "}") depth--;
+    else if (depth > 0) others.add(name);
+    else declared.push([name, type ?? "", expression]);
+  }
+  for (const [name, type, expression] of declared) {
+    if (others.has(name)) continue;
+    let value = valueOf(expression, constants);
+    if (type.startsWith("f") && typeof value === "number") value = undefined;
     if (value !== undefined) constants.set(name, value);
   }
-  for (const name of inside) constants.delete(name);
   return constants;
 }
 
@@ -126,8 +171,10 @@ function valueOf(text, constants) {
     const parts = split(text, operator);
     if (parts.length === 1) continue;
     const values = parts.map((part) => valueOf(part, constants));
-    // Conditions have no effects: one that decides does so wherever it stands.
-    if (values.includes(decisive)) return decisive;
+    const at = values.indexOf(decisive);
+    // What stands before the one that decides runs; a call may have effects.
+    if (at >= 0 && !parts.slice(0, at).some((part) => /\w\s*\(/.test(part))) return decisive;
+    if (at >= 0) return undefined;
     return values.every((value) => value === !decisive) ? !decisive : undefined;
   }
   return new Arithmetic(text, constants).value();

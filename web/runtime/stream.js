@@ -325,6 +325,7 @@ export class Stream {
   /** Destroy the device and everything on it. */
   close() {
     this.faults.closing = true;
+    this.pipelines.close();
     this.backlog.close();
     this.readback.close();
     this.device.destroy();

@@ -17,6 +17,10 @@ AFTER_LOSS = "Tensors on it are gone; call pellucid.webgpu.reset() and load them
 _SOFTWARE = ("swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render driver")
 
 
+# What failures of the test of subgroups have in them (op/kernel/subgroups.py): they are its own to hear of.
+TEST_OF_SUBGROUPS = "subgroups (reduce/subgroups)"
+
+
 @dataclass(frozen=True)
 class Info:
     """What a host found: which adapter, what it offers.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, ShapeError
+from ..errors import ArgumentError, DTypeError, ShapeError
 from ..ops.attention.scaled_dot_product import scaled_dot_product_attention
 from ..ops.matmul.dense import matmul
 from ..ops.shape.creation import arange
@@ -193,6 +193,7 @@ def flex_attention(
 
     Raises:
         ShapeError: tensors or the mask do not fit.
+        DTypeError: queries, keys and values differ in dtype.
 
     Source: https://pytorch.org/docs/stable/nn.attention.flex_attention.html
     """
@@ -201,8 +202,8 @@ def flex_attention(
     keys = key.shape[-2]
     mask = None if block_mask is None else block_mask.mask
     if mask is not None and (
-        mask.shape[-2] < queries
-        or mask.shape[-1] < keys
+        mask.shape[-2] != queries
+        or mask.shape[-1] != keys
         or mask.shape[0] not in (1, batch)
         or mask.shape[1] not in (1, heads)
     ):
@@ -211,8 +212,8 @@ def flex_attention(
             f"1, {queries}, {keys})."
         )
     if mask is not None:
-        mask = mask[:, :, :queries, :keys].to(query.device)
-    if enable_gqa:
+        mask = mask.to(query.device)
+    if heads != key.shape[1]:
         each = heads // key.shape[1]
         key, value = (t.repeat_interleave(each, 1) for t in (key, value))
     if score_mod is None and mask is None and not return_lse and return_aux is None:
@@ -246,8 +247,14 @@ def _check(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
             f"flex_attention: {shapes}: keys and values have the same batch, heads and positions, queries "
             "and keys the same batch and width."
         )
+    if not (query.shape[-1] and key.shape[-2]):
+        raise ShapeError(f"flex_attention: {shapes}: there is no key, or it has no width.")
+    if not query.dtype == key.dtype == value.dtype:
+        raise DTypeError(
+            f"flex_attention: dtypes {query.dtype}, {key.dtype} and {value.dtype}. Give one for all three."
+        )
     heads, shared = query.shape[1], key.shape[1]
-    if heads != shared and (not enable_gqa or heads % shared):
+    if heads != shared and (not enable_gqa or not shared or heads % shared):
         raise ShapeError(
             f"flex_attention: {heads} heads of queries and {shared} of keys. Give as many, or "
             "enable_gqa=True for a number that divides the queries'."

@@ -169,7 +169,9 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         given = [*(a.name for a in o.arguments), *(["out"] if into is not None else [])]
         lines.append(f"    if words: return again(words, {', '.join(given)})")
     if into is not None:
-        lines.append(f"    if out is not None: return into(o, out, ({parts.names},))")
+        lines.append("    if out is not None:")
+        lines += [f"        if {name} is needed: missing({name!r})" for name in needed]
+        lines.append(f"        return into(o, out, ({parts.names},))")
     lines += [
         "    try:",
         *[f"        {line}" for line in parts.before],

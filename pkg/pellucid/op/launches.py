@@ -127,7 +127,8 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
         # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
         if later or not host.info.is_software:
             # Nobody waits for what is not needed at once.
-            first = "" if later or not host.compiles_beside else compact(text)
+            has_time = later or not host.compiles_beside or not source.header.compact
+            first = "" if has_time else compact(text)
             pipeline = host.pipeline_later(text, letters, len(params), immediate, node.label, first)
         else:
             pipeline = host.pipeline(text, letters, len(params), immediate, node.label)

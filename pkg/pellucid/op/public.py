@@ -279,7 +279,10 @@ def explained(function: Callable) -> Callable:
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as problem:
             for error in _mistakes(function, args, kwargs):
                 raise named(function.__name__, error) from None
-            raise arguments.without_axes(function.__name__, problem, args, kwargs) from None
+            other = arguments.without_axes(function.__name__, problem, args, kwargs)
+            if other is problem:
+                raise
+            raise other from problem
 
     public: Any = wraps(function)(call)
     public.declared = function

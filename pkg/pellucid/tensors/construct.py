@@ -278,7 +278,15 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         ext_tensor = _Capsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise ArgumentError(f"from_dlpack: {describe(ext_tensor)} has no __dlpack__. Use asarray.")
-    shared = ext_tensor if isinstance(ext_tensor, Tensor) else from_numpy(np.from_dlpack(ext_tensor))
+    if isinstance(ext_tensor, Tensor):
+        shared = ext_tensor
+    else:
+        try:
+            shared = from_numpy(np.from_dlpack(ext_tensor))
+        except (ValueError, BufferError) as error:
+            raise ArgumentError(
+                f"from_dlpack: {error}. A capsule is taken once, and its memory lies on the CPU."
+            ) from None
     wanted = shared.device if device is None else resolved(device)
     if wanted is shared.device:
         return shared.clone() if copy else shared

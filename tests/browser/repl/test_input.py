@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from contextlib import suppress
 
 from playwright.sync_api import expect
 
@@ -195,8 +196,13 @@ def test_tab_in_a_call_shows_its_signature_and_a_question_mark_the_docs(repl):
     assert repl.type("torch.linspace?").startswith("torch.linspace(start")
     repl.fill("nothing_of_that_name.x")
     repl.holds("nothing_of_that_name.x")
-    repl.editor.press("Tab")
-    expect(repl.hint).to_have_text("Nothing to complete here.")
+    for patience in (2000, 5000, 15000):  # it is shown for a moment, which a slow machine may not see
+        repl.editor.press("Tab")
+        with suppress(AssertionError):
+            expect(repl.hint).to_have_text("Nothing to complete here.", timeout=patience)
+            break
+    else:
+        raise AssertionError("no hint says that there is nothing to complete")
     repl.fill("")
 
 

@@ -1,6 +1,7 @@
 """Sums, products, means, variances, extremes and scans against PyTorch."""
 
 import numpy as np
+import pytest
 
 import pellucid
 from ops.oracle import check, normal
@@ -25,3 +26,15 @@ def test_vocabulary_argmax():
         x[1, columns - 1] = 9
         ours = pellucid.tensor(x, device="webgpu").argmax(-1)
         assert ours.tolist() == [777, columns - 1]
+
+
+@pytest.mark.parametrize("shape", [(8, 40), (1, 4000), (3, 20000)])
+@pytest.mark.parametrize("kernels", ["", "shared"])
+def test_variance_of_a_small_spread_far_from_zero(shape, kernels, monkeypatch):
+    """Means are rounded, and what they leave out is taken off: else it would be 3 % of the variance here."""
+    monkeypatch.setenv("PELLUCID_KERNELS", kernels)
+    rng = np.random.default_rng(shape[1])
+    x = (1e5 + 0.05 * rng.standard_normal(shape)).astype(np.float32)
+    ours = pellucid.tensor(x, device="webgpu").var(-1, correction=0).numpy()
+    tolerance = 1e-6 if kernels else 3e-2
+    np.testing.assert_allclose(ours, x.astype(np.float64).var(-1), rtol=tolerance)

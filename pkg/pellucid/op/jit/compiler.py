@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from types import MethodType
 from typing import Any
 
 from ...device.stream import stream
@@ -62,7 +63,10 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     if fn is None:
         return lambda given: disable(given, recursive, reason=reason)
     if isinstance(fn, Module):
-        fn.forward = disable(fn.forward, reason=reason)
+        own = getattr(fn.forward, "__func__", None)
+        # As a method: copies of the module run their own weights.
+        marked = disable(own or fn.forward, reason=reason)
+        fn.forward = MethodType(marked, fn) if own else marked
         return fn
     if isinstance(fn, type):
         return fn

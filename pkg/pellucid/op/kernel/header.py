@@ -18,6 +18,8 @@ class KernelHeader(NamedTuple):
         joins: the kernels whose launches it takes the place of, in order.
         joint: kernels of several launches of this one, and of two that make their results together.
         norms: kernels whose work it does with NORM.
+        compact: whether it has a form that compiles sooner, by a ``const COMPACT``. Kernels of users have
+            none, whatever they declare.
     """
 
     input: str | None = None
@@ -25,9 +27,12 @@ class KernelHeader(NamedTuple):
     joins: tuple[str, ...] = ()
     joint: tuple[str, ...] = ()
     norms: tuple[str, ...] = ()
+    compact: bool = False
 
 
 NO_HEADER = KernelHeader()
+# The line of a text in its full form, and in its compact one.
+FULL, COMPACT = "const COMPACT = false;", "const COMPACT = true;"
 _FACTS = re.compile(r"^// +(fuses|joins|joint|norms)\b *(.*)$", re.M)
 _FUSES = re.compile(r"(\w+)? *-> *(\w+(?:, *\w+)*)?")
 _KERNELS = re.compile(r"\w+(?:/\w+)+(?:, *\w+(?:/\w+)+)*")
@@ -44,7 +49,7 @@ def header_of(name: str, text: str, access: Mapping[str, str]) -> KernelHeader:
     Raises:
         KernelError: a line has another form, comes twice, or names a binding that there is not.
     """
-    header = NO_HEADER
+    header = KernelHeader(compact=FULL in text)
     seen: set[str] = set()
     for fact, value in _FACTS.findall(text):
         says = f"{name}: the header says '{fact} {value}'"

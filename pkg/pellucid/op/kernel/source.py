@@ -13,7 +13,7 @@ from ...device.resources import read_text
 from ...errors import DTypeError, KernelError
 from ...tensors.dtypes import DType
 from .element_types import PHYSICAL, WGSL_TYPE, convert, fetch, physical
-from .header import NO_HEADER, KernelHeader, header_of
+from .header import COMPACT, FULL, NO_HEADER, KernelHeader, header_of
 from .parts import collect
 
 
@@ -47,7 +47,6 @@ _LINE_OF_BINDING = re.compile(
     r"^@group\(0\) @binding\(\d+\)\s*var<storage, (?:read|read_write)> (\w+): array<.+>;\n", re.M
 )
 _SUBGROUP = re.compile(r"\bsubgroup[A-Z]\w*\(")
-_FULL, _COMPACT = "const COMPACT = false;", "const COMPACT = true;"
 _ELEMENT = re.compile(r"(var<storage, (?:read|read_write)> (\w+): array<).+(>;)")
 _VALUE = re.compile(r"^((?:alias|const) (\w+)(?:: \w+)? = )(.*?);", re.M)
 _FUNCTION = re.compile(r"^(fn (\w+)\(.*?\)(?: -> [\w<>]+)? \{ )(.*)( \})$", re.M)
@@ -284,9 +283,9 @@ def _finished(name: str, text: str, immediate: bool) -> str:
 
 
 def compact(whole: str) -> str:
-    """A whole text in the form that compiles sooner and runs slower, with the same results: that of kernels
-    with a ``const COMPACT``. Empty if there is none."""
-    return whole.replace(_FULL, _COMPACT, 1) if _FULL in whole else ""
+    """The whole text of a kernel with a ``const COMPACT`` in the form that compiles sooner and runs slower,
+    with the same results."""
+    return whole.replace(FULL, COMPACT, 1)
 
 
 @cache

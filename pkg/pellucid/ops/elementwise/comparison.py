@@ -68,6 +68,12 @@ def _where_types(call: Call):
     return promote(call)
 
 
+def _places_of(condition: Tensor) -> tuple[Tensor, ...]:
+    if not isinstance(condition, Tensor):
+        raise wrong("where: condition", "Tensor", condition)
+    return condition.nonzero(as_tuple=True)
+
+
 @op(
     dtype=_where_types,
     shape=broadcast,
@@ -78,7 +84,7 @@ def _where_types(call: Call):
         "other": lambda g, condition: g.where(condition.logical_not(), 0.0),
     },
     exact=("input", "other"),
-    alone=lambda condition: condition.nonzero(as_tuple=True),
+    alone=_places_of,
     aten=("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar"),
 )
 def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor:

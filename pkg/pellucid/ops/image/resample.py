@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import RangeError, ShapeError
+from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.call import Call
 from ...op.declaration import op
@@ -295,6 +295,10 @@ def interpolate(
             plans.append((m / n, axis + 2, plan))
     # Bytes move without loss through floats.
     is_byte = input.dtype is dt.uint8 and not _is_smooth(mode)
+    if not (is_byte or input.dtype.is_floating_point):
+        raise DTypeError(
+            f"interpolate: input has dtype {input.dtype}; it takes floating point, nearest modes uint8, too."
+        )
     slices = [(axis, plan.places) for _, axis, plan in plans]
     if all(places for _, places in slices):
         for axis, places in slices:

@@ -125,7 +125,7 @@ def _about_mean(call: Call) -> list[Launch]:
     first = Launch(file, lanes.grid(outer * parts), params, bind={"x": "input", "state": state})
     if parts == 1:
         return [first]
-    call.temporary("parts", (2 * outer * parts,), dt.float32)
+    call.temporary("parts", (3 * outer * parts,), dt.float32)
     params = {"outputs": outer, "columns": columns, "parts": parts, "chunk": chunk}
     return [first, Launch("reduce/variance_total", outer, params, bind={"state": "parts"})]
 

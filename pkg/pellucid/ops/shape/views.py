@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from ...op.arguments import by_name, element_type, integers
 from ...op.call import Call
 from ...op.declaration import op
@@ -57,6 +57,8 @@ def view(input: Tensor, *given, size=None, dtype: DType | None = None) -> Tensor
     """
     if size is not None:
         given = (*given, size)
+    if given and dtype is not None:
+        raise ArgumentError("view: a shape and a dtype are given. Call it twice.")
     if len(given) == 1 and isinstance(given[0], DType):
         return _view_dtype(input, given[0])
     if not given and dtype is not None:
