@@ -196,7 +196,7 @@ def _with_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     """Both parts as they are: a product with the imaginary unit makes NaN of the other one at infinity."""
     real, imag = np.broadcast_arrays(real, imag)
     out = np.empty(real.shape, np.result_type(real, np.complex64))
-    out.real, out.imag = real.real, imag.real  # the operands are cast to the result's type
+    out.real, out.imag = np.real(real), np.real(imag)  # the operands are cast to the result's type
     return out
 
 
