@@ -88,7 +88,7 @@ _pipelines: dict[str, int] = {}
 _launches: dict[tuple, RegisteredLaunch] = {}
 # Launches that are kept: past so many, those that nobody holds end. And pipelines that no launch uses: to
 # compile one again takes longer than to plan.
-MOST_LAUNCHES = 3072
+MOST_LAUNCHES = 2560
 _MOST_PIPELINES = 512
 # Numbers of launches that ended, until the host has heard of it.
 _gone: list[int] = []
