@@ -23,7 +23,7 @@
 //       of 2 * LANE_ROWS, TILE_COLUMNS of 4; a slice has at most 8 quads of a step; a lane fetches
 //       at most 4 quads of the rows
 //   COMPACT   what loads and multiplies stands in the text once, in loops: drivers compile that in
-//       half of the time, and it runs slower
+//       a fraction of the time, and it runs slower
 //   ROWS_BY_DEPTH, ACROSS   the former: whether neighbouring lanes fetch neighbours in depth, or
 //       else in the rows
 //   quad_at(i), put_quad(i, quad)   workgroup memory: TILE_END quads for a step, GATHERED at last

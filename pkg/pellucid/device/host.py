@@ -15,8 +15,6 @@ WINDOW = -1
 AFTER_LOSS = "Tensors on it are gone; call pellucid.webgpu.reset() and load them again."
 # What adapters that run on the CPU call themselves, in any of their names.
 _SOFTWARE = ("swiftshader", "llvmpipe", "lavapipe", "softpipe", "basic render driver")
-
-
 # What failures of the test of subgroups have in them (op/kernel/subgroups.py): they are its own to hear of.
 TEST_OF_SUBGROUPS = "subgroups (reduce/subgroups)"
 

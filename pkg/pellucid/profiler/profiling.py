@@ -32,8 +32,7 @@ class ProfilerActivity(enum.Enum):
 
     CPU = "cpu"
     WEBGPU = "webgpu"
-    CUDA = "webgpu"  # noqa: PIE796  (another name of the one above)
-    XPU = "webgpu"  # noqa: PIE796
+    CUDA = XPU = WEBGPU
 
 
 def supported_activities() -> set[ProfilerActivity]:

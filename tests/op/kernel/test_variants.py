@@ -1,6 +1,8 @@
 """Both variants of every kernel that has two, whatever the device would choose for itself."""
 
 import os
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from ops.oracle import check, normal
 from pellucid.device.host import Info
 from pellucid.device.stream import stream
 from pellucid.errors import ShapeError
+from pellucid.op.kernel import subgroups
 from pellucid.op.kernel.variants import is_direct, rows_of, uses_subgroups
 from pellucid.ops.attention.cache import cached_attention
 from pellucid.ops.attention.scaled_dot_product import scaled_dot_product_attention
@@ -175,6 +178,21 @@ def test_topk(k, largest):
     order = np.argsort(np.where(np.isnan(x), np.inf, x) * (-1 if largest else 1), -1, kind="stable")[:, :k]
     assert np.array_equal(indices.numpy(), order)
     np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, order, -1))
+
+
+def test_a_broken_test_of_subgroups_ends_no_program(monkeypatch):
+    """Nobody else hears that it does not compile: the device then counts as one without them."""
+    broken = SimpleNamespace(finish=lambda immediate: "fn main(")
+    broken.fill = lambda holes: broken
+    host = stream().open()
+    monkeypatch.setattr(host, "info", replace(host.info, features=host.info.features | {"subgroups"}))
+    monkeypatch.setattr(subgroups, "load", lambda name: broken)
+    monkeypatch.setattr(subgroups, "_sound", [])
+    monkeypatch.setattr(subgroups, "_begun", [])
+    subgroups._begin(host)
+    assert (pellucid.ones(3, device="webgpu") * 2).tolist() == [2, 2, 2]
+    assert not subgroups.are_sound()
+    assert (pellucid.ones(3, device="webgpu") * 3).tolist() == [3, 3, 3]
 
 
 def test_the_choice(monkeypatch):
