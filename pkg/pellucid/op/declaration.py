@@ -27,7 +27,7 @@ from .plan import VIEW_NAMES
 from .plan_text import NAMES
 from .planning import Op
 from .public import form_of, is_written, name_overloads, publish
-from .rules import promote
+from .rules import broadcast, promote
 from .schema import OPS, Argument
 from .slow_path import call_into, call_slowly
 
@@ -90,7 +90,8 @@ def op(
     Args:
         dtype: rule for the dtypes (`promote`, `floating`, `boolean`, `same`, ... or a function of the
             `Call` that returns outputs' and computation's).
-        shape: rule for the shapes (`broadcast`, `as_input` or a function of the `Call`).
+        shape: rule for the shapes (`broadcast`, `as_input` or a function of the `Call`); that of what is
+            `elementwise` is `broadcast` unless it says otherwise.
         kernel: `elementwise`, or a function from the `Call` to one or more `Launch`es (the webgpu device), or
             to None where the reference runs in their place; `on_cpu` does so always.
         reference: numpy function with the same arguments (the cpu device); a keyword ``compute=None`` of
@@ -137,7 +138,8 @@ def op(
         name = function.__name__
         if (view is None) == (kernel is None) or (kernel is not None and reference is None):
             raise TypeError(f"op {name}: declare either view=, or kernel= together with reference=")
-        if kernel is not None and shape is None and mutates is None:
+        rule = broadcast if shape is None and isinstance(kernel, Elementwise) else shape
+        if kernel is not None and rule is None and mutates is None:
             raise TypeError(f"op {name}: a kernel needs a shape rule")
         if grad == "composite" and composite is None:
             raise TypeError(
@@ -177,7 +179,7 @@ def op(
         result = namedtuple(name, outputs) if len(outputs) > 1 else None
         mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
-            name, function, tuple(arguments), dtype, shape, kernel, reference, view, composite, formulas,
+            name, function, tuple(arguments), dtype, rule, kernel, reference, view, composite, formulas,
             outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
             saved=frozenset(saved),
             result=result, mutated=mutated, public=public or name, check=check, follow=follow,
@@ -194,7 +196,7 @@ def op(
         functools.update_wrapper(o.call, function)
         o.call.op = o  # type: ignore[attr-defined]
         publish(o.call, None if public else exports, method, in_place)
-        if aten or ours or (not public and (exports or method)):
+        if aten or ours or (not public and (exports or method or in_place)):
             name_overloads(o.call, aten, ours, exports)
         return o.call
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..tensors.tensor import Tensor
 from .declaration import docstring, example_of, op
 from .elementwise import Elementwise, elementwise
@@ -128,6 +130,14 @@ def unary(
         public=public,
         aten=aten,
     )(formed(of_one, name, doc))
+
+
+def elementary(name: str, grad: Callable, sentence: str, **options: Any) -> Declared:
+    """Declare a function that numpy has by the same name. Its expression is ``<name>_of(input)``, that of
+    complex numbers ``complex_<name>(input)``; all else is as `unary` has it.
+    """
+    options.setdefault("c64", f"complex_{name}(input)")
+    return unary(name, f"{name}_of(input)", getattr(np, name), grad, sentence, **options)
 
 
 def activation(

@@ -25,19 +25,23 @@ F = TypeVar("F", bound=Callable)
 
 # Functions that another one's page explains.
 _EXPLAINED = {
-    **{name: f"nn.functional.{name}" for name in ("relu", "softmax", "log_softmax")},
-    **dict.fromkeys(("clamp_min", "clamp_max"), "clamp"),
-}
+    **{name: f"nn.functional.{name.removeprefix('native_')}" for name in ("relu", "softmax", "log_softmax",
+        "batch_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "instance_norm",
+        "embedding")},
+    **{name: f"Tensor.{name}_" for name in ("fill", "index_add", "index_copy", "index_fill", "index_put",
+        "index_reduce", "masked_scatter", "put", "scatter_reduce")},
+    **{name: f"Tensor.{name}" for name in ("masked_fill", "nonzero_static", "zero_")},
+    "clamp_min": "clamp", "clamp_max": "clamp", "constant_pad_nd": "nn.functional.pad", "rsub": "sub",
+    "Tensor.nonzero_async": "nonzero", "split_with_sizes": "split",
+}  # fmt: skip
 # What arguments of many functions are, where a docstring does not say.
 _SHARED = {
-    "dim": "the axis.",
-    "dtype": "of the result.",
+    "dim": "the axis.", "dtype": "of the result.", "out": "a tensor for the result.",
     "device": "of the result; the default device if not given.",
     "requires_grad": "whether to record what is computed from it.",
     "keepdim": "whether an axis stays, with length 1.",
     "generator": "of the random numbers; the default one if not given.",
-    "out": "a tensor for the result.",
-}
+}  # fmt: skip
 
 # Functions by name, for each module that exports them; "torch" is `pellucid` itself.
 EXPORTS: dict[str, dict[str, Callable]] = {
@@ -71,7 +75,7 @@ def function(
     place copies the result."""
 
     def declare(function: F) -> F:
-        publish(function, exports, method)
+        publish(function, exports, method or in_place)
         if in_place:
             form = METHODS[f"{function.__name__}_"] = copied_over(function)
             OURS[form] = _FORM
@@ -170,9 +174,7 @@ def copied_over(function: Callable) -> Callable:
         return input.copy_(out)
 
     form.__name__ = name
-    form.__doc__ = (
-        f"In-place form of `{function.__name__}`: writes the result into this tensor and returns it."
-    )
+    form.__doc__ = f"In-place form of `{name[:-1]}`: writes the result into this tensor and returns it."
     return form
 
 
@@ -188,7 +190,7 @@ def publish(
         function: what users call.
         exports: where it is public, one or several places of `EXPORTS`, or None.
         method: whether it is a method of Tensor.
-        in_place: of an op: whether Tensor has its in-place form, as ``<name>_`` or as the names given here.
+        in_place: of an op: whether it is a method with an in-place form, ``<name>_`` or as given here.
 
     Raises:
         TypeError: the name is taken, or there is no such place.
@@ -200,7 +202,7 @@ def publish(
             f"function {name}: there is no {unknown[0]!r} to export it to. There are {', '.join(EXPORTS)}."
         )
     places = [EXPORTS[place] for place in wanted]
-    if method:
+    if method or in_place:
         places.append(METHODS)
     forms = in_place if isinstance(in_place, tuple) else (f"{name}_",) if in_place else ()
     entries: list[tuple[dict, str, Any]] = [(place, name, function) for place in places]
@@ -333,9 +335,8 @@ def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterat
         if "Tensor" in kinds:
             several: Any = value if parameter.kind is Parameter.VAR_POSITIONAL else (value,)
             for each in several:
-                if not hasattr(each, "_meta") and (
-                    "float" not in kinds or not isinstance(each, (int, float))
-                ):
+                is_number = "float" in kinds and isinstance(each, (int, float))
+                if not (is_number or hasattr(each, "_meta")):
                     yield wrong(name, "Tensor", each)
         elif kinds - {"None"} in READERS and (read := reader(str(parameter.annotation))) is not None:
             try:
@@ -346,9 +347,8 @@ def _mistakes(function: Callable, args: tuple, kwargs: dict[str, Any]) -> Iterat
 
 def _tensors(function: Callable) -> list[str]:
     """The parameters of a function that are tensors."""
-    return [
-        name for name, p in form_of(function).parameters.items() if "Tensor" in str(p.annotation).split(" | ")
-    ]
+    form = form_of(function).parameters
+    return [name for name, p in form.items() if "Tensor" in str(p.annotation).split(" | ")]
 
 
 def alias(name: str, known: str) -> None:
@@ -375,9 +375,8 @@ def name_overloads(
     Args:
         function: what computes them.
         aten: overloads; ``<name>.default`` if None, where nothing else is; of linalg
-            ``linalg_<name>.default``. Behind one that takes other
-            arguments than the function, or in another order, stand ATen's, as in ``"add.Scalar(self, other,
-            alpha=1)"``.
+            ``linalg_<name>.default``. Behind one that takes other arguments than the function, or in another
+            order, stand ATen's, as in ``"add.Scalar(self, other, alpha=1)"``.
         ours: why there is none.
         exports: where the function is public.
 

@@ -109,6 +109,14 @@ def float_only(call: Call) -> tuple[DType, DType]:
     return d, d
 
 
+def float_input(call: Call) -> tuple[DType, DType]:
+    """The type of the first tensor, which must be floating point."""
+    d, _ = same(call)
+    if not d.is_floating_point:
+        raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
+    return d, d
+
+
 def float_or_complex(call: Call) -> tuple[DType, DType]:
     """The common type, which must be floating point or complex."""
     d = _promoted(call)

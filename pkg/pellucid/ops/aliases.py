@@ -5,67 +5,30 @@ from __future__ import annotations
 
 from ..op.public import EXPORTS, alias
 
+# By the name of PyTorch's that is declared: what else it is called.
 ALIASES = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "clip": "clamp",
-    "concat": "cat",
-    "concatenate": "cat",
-    "divide": "div",
-    "fix": "trunc",
-    "ger": "outer",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "less": "lt",
-    "less_equal": "le",
-    "moveaxis": "movedim",
-    "multiply": "mul",
-    "native_channel_shuffle": "channel_shuffle",
-    "negative": "neg",
-    "not_equal": "ne",
-    "row_stack": "vstack",
-    "subtract": "sub",
-    "swapdims": "transpose",
-    "trapz": "trapezoid",
-    "unsafe_chunk": "chunk",
-    "unsafe_split_with_sizes": "split_with_sizes",
-}
+    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
+    "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "cat": "concat concatenate",
+    "channel_shuffle": "native_channel_shuffle", "chunk": "unsafe_chunk", "clamp": "clip", "div": "divide",
+    "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less", "movedim": "moveaxis",
+    "mul": "multiply", "ne": "not_equal", "neg": "negative", "outer": "ger",
+    "split_with_sizes": "unsafe_split_with_sizes", "sub": "subtract", "transpose": "swapdims",
+    "trapezoid": "trapz", "trunc": "fix", "vstack": "row_stack",
+}  # fmt: skip
+# What `pellucid.special` calls functions that stand elsewhere.
 SPECIAL = {
-    "digamma": "digamma",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfinv": "erfinv",
-    "exp2": "exp2",
-    "expit": "sigmoid",
-    "expm1": "expm1",
-    "gammainc": "igamma",
-    "gammaincc": "igammac",
-    "gammaln": "lgamma",
-    "i0": "i0",
-    "log1p": "log1p",
-    "log_softmax": "log_softmax",
-    "logit": "logit",
-    "logsumexp": "logsumexp",
-    "multigammaln": "mvlgamma",
-    "polygamma": "polygamma",
-    "psi": "digamma",
-    "round": "round",
-    "sinc": "sinc",
-    "softmax": "softmax",
-    "xlogy": "xlogy",
-}
+    **{name: name for name in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p",
+        "log_softmax", "logit", "logsumexp", "polygamma", "round", "sinc", "softmax", "xlogy")},
+    "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma",
+    "multigammaln": "mvlgamma", "psi": "digamma",
+}  # fmt: skip
 
 
 def name_aliases() -> None:
     """Register them, once all that they name is declared."""
-    for name, known in ALIASES.items():
-        alias(name, known)
+    for known, names in ALIASES.items():
+        for name in names.split():
+            alias(name, known)
     for name, known in SPECIAL.items():
         EXPORTS["special"][name] = EXPORTS["torch"][known]
     EXPORTS["linalg"]["matmul"] = EXPORTS["torch"]["matmul"]

@@ -12,6 +12,7 @@ from ..errors import DTypeError, ShapeError
 from ..op.public import OVERLOADS, copied_over, name_overloads
 from ..tensors import dtypes as dt
 from ..tensors.tensor import Tensor
+from .aliases import SPECIAL
 from .conv import convolution as conv
 from .elementwise import bitwise
 from .fft import transforms as fft
@@ -22,17 +23,30 @@ from .random import distributions
 from .shape import creation, views
 from .shape import padding as pads
 
+
+def _of_halves(function: Callable) -> Callable:
+    return lambda self, dim, half_to_float: function(self, dim, dt.float32 if half_to_float else None)
+
+
 # Functions by the operators that they compute besides their own.
 _ROWS: dict[str, Callable] = {
     "_unsafe_view.default": views.view,
     "_native_batch_norm_legit.default": channels.native_batch_norm,
+    "_native_batch_norm_legit_no_training.default": (
+        lambda input, weight, bias, running_mean, running_var, momentum, eps: channels.native_batch_norm(
+            input, weight, bias, running_mean, running_var, False, momentum, eps
+        )
+    ),
+    "_native_batch_norm_legit.no_stats": (
+        lambda input, weight, bias, training, momentum, eps: channels.native_batch_norm(
+            input, weight, bias, None, None, training, momentum, eps
+        )
+    ),
     **{
         f"__{name}__.{kind}": function
         for kind in ("Tensor", "Scalar")
         for name, function in (
-            ("and", bitwise.bitwise_and),
-            ("or", bitwise.bitwise_or),
-            ("xor", bitwise.bitwise_xor),
+            *[(name, getattr(bitwise, f"bitwise_{name}")) for name in ("and", "or", "xor")],
             ("lshift", bitwise.bitwise_left_shift),
             ("rshift", bitwise.bitwise_right_shift),
         )
@@ -44,6 +58,10 @@ _ROWS: dict[str, Callable] = {
         ("alias.default", "lift_fresh_copy.default", "lift_fresh.default"),
         lambda self: views.view_as(self, self),
     ),
+    "_softmax.default": _of_halves(softmax.softmax),
+    "_log_softmax.default": _of_halves(softmax.log_softmax),
+    "sigmoid_backward.default": lambda grad_output, output: grad_output * (1 - output) * output,
+    "tanh_backward.default": lambda grad_output, output: grad_output * (1 - output * output),
     "detach.default": lambda self: self.detach(),
     **dict.fromkeys(("item.default", "_local_scalar_dense.default"), lambda self: self.item()),
     "sym_size.int": lambda self, dim: self.shape[dim],
@@ -51,13 +69,8 @@ _ROWS: dict[str, Callable] = {
     "sym_numel.default": lambda self: self.numel(),
     "sym_storage_offset.default": lambda self: self.storage_offset(),
 }
-# Names that `torch.special` has besides those of `torch`: an operator of its own, ``special_<name>``.
-_SPECIAL = {
-    **{f"{name}.default": f"{name}.default" for name in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1",
-        "i0", "log1p", "logit", "logsumexp", "polygamma", "round", "sinc")},
-    "expit.default": "sigmoid.default", "gammainc.default": "igamma.default",
-    "gammaincc.default": "igammac.default", "gammaln.default": "lgamma.default",
-    "multigammaln.default": "mvlgamma.default", "psi.default": "digamma.default",
+# What `torch.special` calls functions of `torch` is an operator of its own, ``special_<name>``.
+_SPECIAL = {f"{name}.default": f"{known}.default" for name, known in SPECIAL.items()} | {
     "softmax.default": "softmax.int", "log_softmax.default": "log_softmax.int",
     "xlogy.default": "xlogy.Tensor", "xlogy.other_scalar": "xlogy.Scalar_Other",
     "xlogy.self_scalar": "xlogy.Scalar_Self",
@@ -78,26 +91,6 @@ def _overload(*names: str) -> Callable[[Callable], Callable]:
         return function
 
     return declare
-
-
-@_overload("_softmax.default")
-def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return softmax.softmax(self, dim, dt.float32 if half_to_float else None)
-
-
-@_overload("sigmoid_backward.default")
-def _sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    return grad_output * (1 - output) * output
-
-
-@_overload("tanh_backward.default")
-def _tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    return grad_output * (1 - output * output)
-
-
-@_overload("_log_softmax.default")
-def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    return softmax.log_softmax(self, dim, dt.float32 if half_to_float else None)
 
 
 @_overload("cdist.default", "_cdist_forward.default")
@@ -171,20 +164,6 @@ def _new_ones(self: Tensor, size, *, dtype=None, device=None) -> Tensor:
     return _new_full(self, size, 1, dtype=dtype, device=device)
 
 
-@_overload("_native_batch_norm_legit_no_training.default")
-def _batch_norm_inference(
-    input: Tensor, weight, bias, running_mean: Tensor, running_var: Tensor, momentum: float, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    return channels.native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
-
-
-@_overload("_native_batch_norm_legit.no_stats")
-def _batch_norm_alone(
-    input: Tensor, weight, bias, training: bool, momentum: float, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
-    return channels.native_batch_norm(input, weight, bias, None, None, training, momentum, eps)
-
-
 @_overload("native_dropout.default")
 def _native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     if not train:
@@ -246,8 +225,7 @@ _FORWARD, _BACKWARD = ("backward", "ortho", "forward"), ("forward", "ortho", "ba
 
 @_overload("_fft_r2c.default")
 def _fft_of_real(self: Tensor, dim, normalization: int, onesided: bool) -> Tensor:
-    transform = fft.rfftn if onesided else fft.fftn
-    return transform(self, None, tuple(dim), _FORWARD[normalization])
+    return (fft.rfftn if onesided else fft.fftn)(self, None, tuple(dim), _FORWARD[normalization])
 
 
 @_overload("_fft_c2r.default")

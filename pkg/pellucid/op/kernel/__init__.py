@@ -1,7 +1,31 @@
-"""Kernels: WGSL sources and their holes, variants by device, turns of loops, autotuning."""
+"""Kernels: WGSL sources and their holes, variants by device, turns of loops, autotuning.
+
+What most declarations of kernels need is here by name.
+"""
 
 from ...device.resources import add_text
+from .element_types import NATIVE, physical, register_type
+from .launch import Launch, Params, flag, per_element
 from .source import KernelSource, load
+from .turns import PIECE
+from .variants import LONG, is_direct, rows_of
+
+__all__ = [
+    "LONG",
+    "NATIVE",
+    "PIECE",
+    "KernelSource",
+    "Launch",
+    "Params",
+    "define",
+    "flag",
+    "is_direct",
+    "load",
+    "per_element",
+    "physical",
+    "register_type",
+    "rows_of",
+]
 
 
 def define(name: str, text: str) -> KernelSource:

@@ -10,6 +10,9 @@ from typing import Any
 from ...errors import KernelError
 from .source import KernelSource, load
 
+# Values of the fields of a kernel's Params.
+Params = dict[str, int | float]
+
 
 def flag(on: bool) -> str:
     """A bool as the value of a hole."""
@@ -34,7 +37,7 @@ class Launch:
 
     file: str | KernelSource
     grid: int | tuple[int, int, int]
-    params: dict[str, int | float] = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     holes: dict[str, str] = field(default_factory=dict)
     bind: dict[str, str] = field(default_factory=dict)
     map: Any = None
@@ -52,7 +55,7 @@ _MANY = 1 << 16
 def per_element(
     file: str | KernelSource,
     count: int,
-    params: dict[str, int | float],
+    params: Params,
     holes: dict[str, str] | None = None,
     bind: dict[str, str] | None = None,
 ) -> Launch:

@@ -4,8 +4,6 @@ attention over it.
 Positions and lengths are parameters of the launches: a growing sequence plans nothing anew.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from functools import lru_cache
@@ -15,9 +13,8 @@ import numpy as np
 from ...errors import DimensionError, DTypeError, KernelError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.rules import as_input
+from ...op.kernel import Launch, flag, load
+from ...op.rules import as_input, float_input
 from ...tensors.construct import tensor
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
@@ -25,13 +22,6 @@ from ...tensors.shape import Size, broadcast_shapes, merge_axes
 from ...tensors.tensor import Tensor
 from .definition import scale_of
 from .scaled_dot_product import _types, attention_launches, numpy_attention
-
-
-def _float_types(call: Call):
-    d = call["input"].dtype
-    if not d.is_floating_point:
-        raise DTypeError(f"the input is {d}, not floating point. Convert it with .float().")
-    return d, d
 
 
 def _rotary_shape(call: Call) -> Size:
@@ -102,7 +92,7 @@ def _check_positions(input, cos, sin, position, interleaved, inverse) -> None:
 
 
 @op(
-    dtype=_float_types,
+    dtype=float_input,
     shape=_rotary_shape,
     kernel=_rotary_launch,
     reference=_rotary_reference,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ...device.profile import profile
 from ...device.stream import stream
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
+from ...op.kernel import Launch, flag, load
 from ...op.kernel.turns import most_turns, turns_of
 from ...op.launches import RegisteredLaunch
 from .joint import Joint, join

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch
 from ...op.launches import RegisteredLaunch
 
 

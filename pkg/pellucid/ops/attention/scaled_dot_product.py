@@ -1,7 +1,5 @@
 """Scaled dot-product attention: over tensors, and over a preallocated cache of keys and values."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from contextlib import suppress
@@ -15,10 +13,7 @@ from ...errors import DTypeError, ShapeError
 from ...op.arguments import boolean, number
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.turns import PIECE
-from ...op.kernel.variants import is_direct
+from ...op.kernel import PIECE, Launch, Params, flag, is_direct, load
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta
 from ...tensors.shape import Size, broadcast_shapes, broadcast_strides
@@ -115,7 +110,7 @@ def attention_launches(
     time, head_dim = query.shape[-2:]
     value_dim, capacity = value_meta.shape[-1], value_meta.shape[-2]
     rows = time * group
-    params: dict[str, int | float] = {
+    params: Params = {
         "kv_heads": kv_heads, "group": group, "time": time, "capacity": capacity, "head_dim": head_dim,
         "value_dim": value_dim, "scale": scale,
     }  # fmt: skip
@@ -136,13 +131,10 @@ def attention_launches(
             )
     params |= dict(zip(("mask_batch", "mask_head", "mask_time", "mask_key"), strides, strict=True))
     holes = {
-        "CAUSAL": flag(causal),
-        "ALIGN_END": flag(align_end),
-        "HAS_MASK": flag(mask is not None),
+        "CAUSAL": flag(causal), "ALIGN_END": flag(align_end), "HAS_MASK": flag(mask is not None),
         "BOOL_MASK": flag(mask is not None and call[mask].dtype.kind == "b"),
-        "SOFT_CAP": repr(float(soft_cap)),
-        "HAS_SINKS": flag(sinks is not None),
-    }
+        "SOFT_CAP": repr(float(soft_cap)), "HAS_SINKS": flag(sinks is not None),
+    }  # fmt: skip
     if is_direct() and 0 < pairs * rows * capacity <= _SCORES and capacity <= PIECE // 3:
         return _direct_launches(call, bind, params, holes, pairs, keys)
     vectors = -(-rows // 4)
@@ -184,12 +176,7 @@ def _out_strides(call: Call) -> dict[str, int]:
 
 
 def _direct_launches(
-    call: Call,
-    bind: dict[str, str],
-    params: dict[str, int | float],
-    holes: dict[str, str],
-    pairs: int,
-    keys: int,
+    call: Call, bind: dict[str, str], params: Params, holes: dict[str, str], pairs: int, keys: int
 ) -> list[Launch]:
     """Scores, weights and output one after the other, without workgroup memory."""
     sizes = ("group", "time", "capacity", "head_dim", "value_dim")

@@ -1,7 +1,5 @@
 """Activations, element by element. `nn.functional` shows those that torch itself does not."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import isfinite, pi
@@ -12,15 +10,23 @@ import numpy as np
 from ...autograd.composed import composed
 from ...autograd.formulas import without
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import boolean, number
+from ...op.arguments import number
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import activation, of_one_or_over, unary
 from ...op.public import copied_over, function
-from ...op.rules import as_input, broadcast, float_only, float_or_complex, real
+from ...op.rules import float_only, float_or_complex, real
 from ...tensors.tensor import Tensor
 from .comparison import where
 from .functions import erf_of, stable_sigmoid
+
+
+def with_slope(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor: ...
+def with_alpha(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor: ...
+def with_lambda(input: Tensor, lambd: float = 0.5) -> Tensor: ...
+def with_value(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor: ...
+def with_threshold(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor: ...
+
 
 relu = unary(
     "relu",
@@ -30,12 +36,9 @@ relu = unary(
         u32="input",
         i64="i64_max(input, vec2<u32>(0u))",
     ),
-    lambda input: np.where(input < 0, 0, input).astype(input.dtype),
-    lambda g, out: without(g, out <= 0),
-    "``max(input, 0)``.",
-    dtype=real,
-    at=-0.5,
-)
+    lambda input: np.where(input < 0, 0, input).astype(input.dtype), lambda g, out: without(g, out <= 0),
+    "``max(input, 0)``.", dtype=real, at=-0.5,
+)  # fmt: skip
 
 
 def _silu_grad(g, input):
@@ -81,7 +84,6 @@ def _gelu_text(call):
 
 @op(
     dtype=_gelu_types,
-    shape=as_input,
     kernel=elementwise(_gelu_text, i32=False),
     reference=_gelu_reference,
     grad={"input": _gelu_grad},
@@ -96,18 +98,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
 
 
-def with_slope(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor: ...
-
-
 leaky_relu = activation(
     "leaky_relu", "select(negative_slope * input, input, input > 0.0)",
     lambda input, negative_slope: np.where(input > 0, input, negative_slope * input),
     lambda g, input, negative_slope: where(input > 0, g, g * negative_slope),
     "``input`` where positive, else ``negative_slope * input``.", form=with_slope,
 )  # fmt: skip
-
-
-def with_alpha(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor: ...
 
 
 def _exponential(input, size, inner=1.0):
@@ -146,9 +142,6 @@ selu = activation(
 )  # fmt: skip
 
 
-def with_lambda(input: Tensor, lambd: float = 0.5) -> Tensor: ...
-
-
 def _shrunken(g, input, lambd):
     return g.where((input < -lambd) | (input > lambd), 0.0)
 
@@ -177,9 +170,6 @@ softshrink = activation(
 )  # fmt: skip
 
 
-def with_value(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor: ...
-
-
 threshold = activation(
     "threshold",
     elementwise(
@@ -202,7 +192,6 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @op(
     dtype=float_only,
-    shape=broadcast,
     kernel=elementwise("select(weight * input, input, input > 0.0)", i32=False),
     reference=lambda input, weight: np.where(input > 0, input, weight * input),
     grad={
@@ -224,9 +213,11 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         input: floating point; its second axis has the channels.
         weight: one number, or one for each channel; of the dtype of the input.
     """
-    if input.dtype is not weight.dtype:
-        raise DTypeError(f"prelu: input is {input.dtype} and weight is {weight.dtype}. Convert one of them.")
-    _float_input("prelu", input)
+    d = input.dtype
+    if d is not weight.dtype:
+        raise DTypeError(f"prelu: input is {d} and weight is {weight.dtype}. Convert one of them.")
+    if not d.is_floating_point:
+        raise DTypeError(f"prelu: takes floating-point tensors, not {d}. Convert with .float().")
     if weight.numel() == 1 and weight.dim() < 2:
         return _prelu_kernel(input, weight.reshape(()))
     channels = input.shape[1] if input.dim() > 1 else 1
@@ -241,9 +232,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def _softplus_grad(g, input, beta, threshold):
     scaled = input * beta
     return where(scaled > threshold, g, g * scaled.sigmoid())
-
-
-def with_threshold(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor: ...
 
 
 softplus = activation(
@@ -302,12 +290,6 @@ def _bounded(name: str, input: Tensor, low: float, high: float) -> Tensor:
     return input.clamp(int(low), int(high)) if d.is_integer else input.clamp(low, high)
 
 
-def _float_input(name: str, input: Tensor) -> Tensor:
-    if not input.dtype.is_floating_point:
-        raise DTypeError(f"{name}: takes floating-point tensors, not {input.dtype}. Convert with .float().")
-    return input
-
-
 @composed(name="hardtanh", input=lambda g, input, min_val, max_val: _inside(g, input, min_val, max_val))
 def _hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
     return _bounded("hardtanh", input, min_val, max_val)
@@ -322,9 +304,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         min_val, max_val: the bounds.
         inplace: write the result over the input.
     """
-    return (copied_over(_hardtanh) if boolean(inplace, "hardtanh: inplace") else _hardtanh)(
-        input, min_val, max_val
-    )
+    return (copied_over(_hardtanh) if inplace else _hardtanh)(input, min_val, max_val)
 
 
 @composed(name="relu6", input=lambda g, input: _inside(g, input, 0.0, 6.0))
@@ -340,7 +320,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
         input: any real dtype.
         inplace: write the result over the input.
     """
-    return (copied_over(_clamped_to_6) if boolean(inplace, "relu6: inplace") else _clamped_to_6)(input)
+    return (copied_over(_clamped_to_6) if inplace else _clamped_to_6)(input)
 
 
 def _relu6(x):

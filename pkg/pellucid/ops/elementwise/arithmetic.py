@@ -1,7 +1,5 @@
 """Arithmetic, element by element: sums, products, powers. Quotients are in division.py."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import cmath
@@ -11,13 +9,12 @@ import numpy as np
 
 from ...autograd.formulas import without, zeros
 from ...errors import DTypeError
-from ...op.arguments import named, wrong
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, unary
 from ...op.public import function
-from ...op.rules import broadcast, floating, promote, refuse_complex
+from ...op.rules import floating, promote, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
@@ -44,7 +41,6 @@ def _whole_alpha(call: Call):
 
 @op(
     dtype=_whole_alpha,
-    shape=broadcast,
     kernel=elementwise(
         "input + alpha * other",
         i64="i64_add(input, i64_mul(alpha, other))",
@@ -56,7 +52,6 @@ def _whole_alpha(call: Call):
     ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * alpha},
     fits=("alpha",),
-    method=True,
     in_place=True,
     aten=("add.Tensor", "add.Scalar(self, other, alpha=1)"),
 )
@@ -82,7 +77,6 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
 
 @op(
     dtype=_no_bool,
-    shape=broadcast,
     kernel=elementwise(
         "input - alpha * other",
         i64="i64_sub(input, i64_mul(alpha, other))",
@@ -93,7 +87,6 @@ def add(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
     ),
     grad={"input": lambda g: g, "other": lambda g, alpha: g * -alpha},
     fits=("alpha",),
-    method=True,
     in_place=True,
     aten=("sub.Tensor", "sub.Scalar(self, other, alpha=1)"),
 )
@@ -103,12 +96,7 @@ def sub(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Te
 
 @function(aten=("rsub.Tensor", "rsub.Scalar(self, other, alpha=1)"))
 def rsub(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
-    """``other - alpha * input``.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.sub.html
-    """
-    if not hasattr(input, "_meta"):
-        raise named("rsub", wrong("input", "Tensor", input))
+    """``other - alpha * input``."""
     return sub(other, input, alpha=alpha)
 
 
@@ -124,13 +112,13 @@ mul = binary(
 
 
 def _power_grad_exponent(g, input, exponent, out):
-    if isinstance(input, complex) or (isinstance(input, (int, float)) and out.is_complex()):
+    if not isinstance(input, (int, float, complex)):
+        return g * without(out * input.log(), (input == 0) & (exponent.real >= 0))
+    if isinstance(input, complex) or out.is_complex():
         slope = out * (cmath.log(input) if input else -math.inf)
-        return g * (without(slope, exponent.real >= 0) if input == 0 else slope)
-    if isinstance(input, (int, float)):
+    else:
         slope = out * (math.log(input) if input > 0 else math.nan if input < 0 else -math.inf)
-        return g * (without(slope, exponent.real >= 0) if input == 0 else slope)
-    return g * without(out * input.log(), (input == 0) & (exponent.real >= 0))
+    return g * (without(slope, exponent.real >= 0) if input == 0 else slope)
 
 
 def _power_grad_input(g, input, exponent):
@@ -140,11 +128,8 @@ def _power_grad_input(g, input, exponent):
 
 
 def _check_exponent(input, exponent):
-    if (
-        isinstance(exponent, int)
-        and exponent < 0
-        and not (type(input) is float or input._meta.dtype.kind in "fc")
-    ):
+    is_negative = isinstance(exponent, int) and exponent < 0
+    if is_negative and not (type(input) is float or input._meta.dtype.kind in "fc"):
         raise DTypeError(
             "pow: integers to negative integer powers are not allowed. Convert with .float() first."
         )
@@ -184,7 +169,6 @@ def _power_reference(input, exponent, *, compute=None):
 
 @op(
     dtype=_power_types,
-    shape=broadcast,
     kernel=elementwise(
         _power_text,
         i32="power_i32(input, exponent)",
@@ -197,7 +181,6 @@ def _power_reference(input, exponent, *, compute=None):
     check=_check_exponent,
     fits=("exponent",),
     grad={"input": _power_grad_input, "exponent": _power_grad_exponent},
-    method=True,
     in_place=True,
     aten=("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar"),
 )
@@ -280,7 +263,6 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
 
 @op(
     dtype=_lerp_types,
-    shape=broadcast,
     kernel=elementwise(
         f"select(end - ({_END} - input) * (1.0 - weight), input + weight * ({_END} - input), "
         "abs(weight) < 0.5)",
@@ -295,7 +277,6 @@ _END = "bitcast<f32>(bitcast<u32>(end) ^ (index >> 31u))"
         "weight": lambda g, input, end: g * (end - input),
     },
     exact=("weight",),
-    method=True,
     in_place=True,
     aten=("lerp.Scalar", "lerp.Tensor"),
 )
@@ -304,7 +285,6 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
 
 
 @op(
-    shape=broadcast,
     kernel=elementwise(
         "input + {value} * tensor1 * tensor2",
         i64="i64_add(input, i64_mul({value}, i64_mul(tensor1, tensor2)))",
@@ -317,7 +297,6 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | float) -> Tensor:
         "tensor2": lambda g, tensor1, value: g * tensor1 * value,
     },
     exact=("value",),
-    method=True,
     in_place=True,
 )
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
@@ -333,7 +312,6 @@ def _quotient_types(call: Call):
 
 @op(
     dtype=_quotient_types,
-    shape=broadcast,
     kernel=elementwise(
         "input + {value} * ratio_of(tensor1, tensor2)",
         i32=False,
@@ -345,7 +323,6 @@ def _quotient_types(call: Call):
         "tensor1": lambda g, tensor2, value: g * value / tensor2,
         "tensor2": lambda g, tensor1, tensor2, value: -g * value * tensor1 / (tensor2 * tensor2),
     },
-    method=True,
     in_place=True,
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:

@@ -70,9 +70,8 @@ bitwise_left_shift = _shift(
         u32="shift_left_u32(input, other)",
         i64="i64_shift_left(input, i64_places(other))",
     ),
-    _left_shift,
-    "Bits moved up by ``other`` places.",
-)
+    _left_shift, "Bits moved up by ``other`` places.",
+)  # fmt: skip
 bitwise_right_shift = _shift(
     "bitwise_right_shift",
     elementwise(
@@ -80,6 +79,5 @@ bitwise_right_shift = _shift(
         u32="shift_right_u32(input, other)",
         i64="i64_shift_right(input, i64_places(other))",
     ),
-    _right_shift,
-    "Bits moved down by ``other`` places; signed numbers keep their sign.",
-)
+    _right_shift, "Bits moved down by ``other`` places; signed numbers keep their sign.",
+)  # fmt: skip

@@ -1,7 +1,5 @@
 """The larger and the smaller of two, and clamp, element by element."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensors
-from ...op.rules import broadcast, ordered
+from ...op.rules import ordered
 from ...tensors.tensor import Tensor
 from .comparison import ge, gt, le, lt, where
 
@@ -64,8 +62,6 @@ fmin = _number_first("fmin", _OTHER.format("min"), "min", "input && other", np.f
 
 
 def at_least(input: Tensor, min: Tensor | float) -> Tensor: ...
-
-
 def at_most(input: Tensor, max: Tensor | float) -> Tensor: ...
 
 
@@ -137,7 +133,6 @@ def _clamp_grad_max(g, input, min, max):
 
 @op(
     dtype=_clamp_types,
-    shape=broadcast,
     kernel=elementwise(
         _clamp_text("nan_max({}, {{min}})", "nan_min({}, {{max}})"),
         i32=_clamp_text("max({}, {{min}})", "min({}, {{max}})"),
@@ -147,7 +142,6 @@ def _clamp_grad_max(g, input, min, max):
     grad={"input": _clamp_grad, "min": _clamp_grad_min, "max": _clamp_grad_max},
     exact=("min", "max"),
     fits=("min", "max"),
-    method=True,
     in_place=True,
     aten=("clamp.default", "clamp.Tensor"),
 )

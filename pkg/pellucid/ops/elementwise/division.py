@@ -1,7 +1,5 @@
 """Divisions, element by element: quotients, rounded or not, and remainders."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor
 from ...op.public import function
-from ...op.rules import broadcast, floating, ordered
+from ...op.rules import floating, ordered
 from ...tensors.tensor import Tensor
 
 _MODES = (None, "floor", "trunc")
@@ -42,15 +40,13 @@ def _towards_zero(input, other):
 
 _QUOTIENTS = dict(zip(_MODES, (np.true_divide, np.floor_divide, _towards_zero), strict=True))
 _FLOORED: dict[str, Any] = {
-    "i32": "floor_divide_i32(input, other)",
-    "u32": "divide_u32(input, other)",
+    "i32": "floor_divide_i32(input, other)", "u32": "divide_u32(input, other)",
     "i64": "i64_floor_divide(input, other)",
-}
+}  # fmt: skip
 
 
 @op(
     dtype=_quotient_types,
-    shape=broadcast,
     kernel=elementwise(
         _by_mode("ratio_of(input, other)", "floor_divide_of(input, other)", "trunc_divide_of(input, other)"),
         i32=_by_mode("", _FLOORED["i32"], "trunc_divide_i32(input, other)"),
@@ -67,7 +63,6 @@ _FLOORED: dict[str, Any] = {
             -g * ((input / other) / other) if rounding_mode is None else zeros(g)
         ),
     },
-    method=True,
     in_place=True,
     aten=("div.Tensor", "div.Scalar", "div.Tensor_mode", "div.Scalar_mode"),
 )
@@ -99,32 +94,23 @@ floor_divide = binary(
     aten=("floor_divide.default", "floor_divide.Scalar"),
 )  # fmt: skip
 
-remainder = binary(
-    "remainder",
-    elementwise(
-        "remainder_of(input, other)",
-        i32="remainder_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_remainder(input, other)",
-    ),
-    np.remainder,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="floor")},
-    "Remainder with the sign of ``other``, as Python's ``%``.",
-    dtype=ordered,
-    aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
-)
 
-fmod = binary(
-    "fmod",
-    elementwise(
-        "fmod_of(input, other)",
-        i32="fmod_i32(input, other)",
-        u32="remainder_u32(input, other)",
-        i64="i64_fmod(input, other)",
-    ),
-    np.fmod,
-    {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode="trunc")},
-    "Remainder with the sign of ``input``, as C's ``fmod``.",
-    form=of_tensor,
-    dtype=ordered,
+def _remainder(name: str, reference: Callable, mode: str, sentence: str, **options: Any):
+    """Declare what a rounded quotient leaves."""
+    return binary(
+        name, elementwise(
+            f"{name}_of(input, other)", i32=f"{name}_i32(input, other)", u32="remainder_u32(input, other)",
+            i64=f"i64_{name}(input, other)",
+        ), reference,
+        {"input": lambda g: g, "other": lambda g, input, other: -g * div(input, other, rounding_mode=mode)},
+        sentence, dtype=ordered, **options,
+    )  # fmt: skip
+
+
+remainder = _remainder(
+    "remainder", np.remainder, "floor", "Remainder with the sign of ``other``, as Python's ``%``.",
+    aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
+)  # fmt: skip
+fmod = _remainder(
+    "fmod", np.fmod, "trunc", "Remainder with the sign of ``input``, as C's ``fmod``.", form=of_tensor
 )

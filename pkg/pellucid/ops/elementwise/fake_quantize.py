@@ -4,8 +4,6 @@ Jacob et al. 2018, "Quantization and Training of Neural Networks for Efficient I
 Inference".
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
@@ -15,16 +13,9 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.public import function
-from ...op.rules import broadcast
+from ...op.rules import float_input
 from ...tensors.shape import axis as _axis
 from ...tensors.tensor import Tensor
-
-
-def _of_input(call: Call):
-    d = call["input"].dtype
-    if not d.is_floating_point:
-        raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
-    return d, d
 
 
 def _expression(call: Call) -> str:
@@ -34,14 +25,10 @@ def _expression(call: Call) -> str:
     return f"({nan} - {{zero_point}}) * {{scale}}"
 
 
-def _places(input, scale, zero_point):
-    """The integer of each number before it is clamped; NaN stays."""
-    return zero_point + np.rint(input * (input.dtype.type(1) / scale))
-
-
 def _reference(input, scale, zero_point, quant_min, quant_max):
     with np.errstate(all="ignore"):
-        places = np.fmin(np.fmax(_places(input, scale, zero_point), quant_min), quant_max)
+        places = zero_point + np.rint(input * (input.dtype.type(1) / scale))
+        places = np.fmin(np.fmax(places, quant_min), quant_max)
         return ((places - zero_point) * scale).astype(input.dtype)
 
 
@@ -62,8 +49,7 @@ def _in_range(input, scale, zero_point, quant_min, quant_max):
 
 
 @op(
-    dtype=_of_input,
-    shape=broadcast,
+    dtype=float_input,
     kernel=elementwise(_expression, i32=False),
     reference=_reference,
     grad={"input": _straight_through},

@@ -1,7 +1,5 @@
 """Functions of one number, element by element: exponentials, roots, trigonometry."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import math
@@ -15,8 +13,8 @@ from ...autograd.formulas import zeros
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
-from ...op.families import binary, of_tensors, unary
-from ...op.rules import as_input, float_only, float_or_complex, ordered, promote, real_floating, refusing
+from ...op.families import binary, elementary, of_tensors, unary
+from ...op.rules import float_only, float_or_complex, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 
@@ -40,20 +38,12 @@ abs = unary(
 )  # fmt: skip
 
 sign = unary(
-    "sign",
-    elementwise(
-        "select(sign(input), 0.0, is_nan(input))",
-        i32="sign(input)",
-        u32="min(input, 1u)",
-        i64="i64_sign(input)",
-        boolean="input",
-    ),
-    lambda input: (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input,
-    zeros,
-    "-1, 0 or 1 by the sign of the value; 0 for NaN.",
-    dtype=ordered,
-    at=-0.5,
-)
+    "sign", elementwise(
+        "select(sign(input), 0.0, is_nan(input))", i32="sign(input)", u32="min(input, 1u)",
+        i64="i64_sign(input)", boolean="input",
+    ), lambda input: (input > 0).astype(input.dtype) - (input < 0) if input.dtype.kind != "b" else input,
+    zeros, "-1, 0 or 1 by the sign of the value; 0 for NaN.", dtype=ordered, at=-0.5,
+)  # fmt: skip
 
 sqrt = unary(
     "sqrt", "sqrt(input)", np.sqrt, lambda g, out: g * 0.5 / out, "Square root.", c64="complex_sqrt(input)"
@@ -85,60 +75,32 @@ square = unary(
     takes="any dtype; bools become int64",
 )  # fmt: skip
 
-exp = unary(
-    "exp", "exp_of(input)", np.exp, lambda g, out: g * out, "``e ** input``.", c64="complex_exp(input)"
+exp = elementary("exp", lambda g, out: g * out, "``e ** input``.")
+exp2 = elementary("exp2", lambda g, out: g * out * 0.6931471805599453, "``2 ** input``.")
+expm1 = elementary("expm1", lambda g, out: g * (out + 1), "``e ** input - 1``, accurate near zero.")
+log = elementary("log", lambda g, input: g / input, "Natural logarithm.")
+log2 = elementary(
+    "log2", lambda g, input: g / (input * 0.6931471805599453), "Logarithm to base 2.",
+    c64="1.44269504 * complex_log(input)",
+)  # fmt: skip
+log10 = elementary(
+    "log10", lambda g, input: g / (input * 2.302585092994046), "Logarithm to base 10.",
+    c64="0.43429448 * complex_log(input)",
+)  # fmt: skip
+log1p = elementary("log1p", lambda g, input: g / (input + 1), "``log(1 + input)``, accurate near zero.")
+
+sin = elementary("sin", lambda g, input: g * input.cos(), "Sine of an angle in radians.")
+cos = elementary("cos", lambda g, input: -g * input.sin(), "Cosine of an angle in radians.")
+tan = elementary("tan", lambda g, out: g * (out * out + 1), "Tangent of an angle in radians.")
+asin = elementary(
+    "asin", lambda g, input: g * (1 - input * input).rsqrt(), "Angle in radians whose sine is the value."
 )
-exp2 = unary(
-    "exp2", "exp2_of(input)", np.exp2, lambda g, out: g * out * 0.6931471805599453, "``2 ** input``.",
-    c64="complex_exp2(input)",
-)  # fmt: skip
-expm1 = unary(
-    "expm1", "expm1_of(input)", np.expm1, lambda g, out: g * (out + 1),
-    "``e ** input - 1``, accurate near zero.", c64="complex_expm1(input)",
-)  # fmt: skip
-
-log = unary(
-    "log", "log_of(input)", np.log, lambda g, input: g / input, "Natural logarithm.", c64="complex_log(input)"
+acos = elementary(
+    "acos", lambda g, input: -g * (1 - input * input).rsqrt(), "Angle in radians whose cosine is the value."
 )
-log2 = unary(
-    "log2", "log2_of(input)", np.log2, lambda g, input: g / (input * 0.6931471805599453),
-    "Logarithm to base 2.", c64="1.44269504 * complex_log(input)",
-)  # fmt: skip
-log10 = unary(
-    "log10", "log10_of(input)", np.log10, lambda g, input: g / (input * 2.302585092994046),
-    "Logarithm to base 10.", c64="0.43429448 * complex_log(input)",
-)  # fmt: skip
-log1p = unary(
-    "log1p", "log1p_of(input)", np.log1p, lambda g, input: g / (input + 1),
-    "``log(1 + input)``, accurate near zero.", c64="complex_log1p(input)",
-)  # fmt: skip
-
-sin = unary(
-    "sin", "sin_of(input)", np.sin, lambda g, input: g * input.cos(), "Sine of an angle in radians.",
-    c64="complex_sin(input)",
-)  # fmt: skip
-cos = unary(
-    "cos", "cos_of(input)", np.cos, lambda g, input: -g * input.sin(), "Cosine of an angle in radians.",
-    c64="complex_cos(input)",
-)  # fmt: skip
-tan = unary(
-    "tan", "tan_of(input)", np.tan, lambda g, out: g * (out * out + 1), "Tangent of an angle in radians.",
-    c64="complex_tan(input)",
-)  # fmt: skip
-asin = unary(
-    "asin", "asin_of(input)", np.arcsin, lambda g, input: g * (1 - input * input).rsqrt(),
-    "Angle in radians whose sine is the value.", c64="complex_asin(input)",
-)  # fmt: skip
-acos = unary(
-    "acos", "acos_of(input)", np.arccos, lambda g, input: -g * (1 - input * input).rsqrt(),
-    "Angle in radians whose cosine is the value.", c64="complex_acos(input)",
-)  # fmt: skip
-atan = unary(
-    "atan", "atan_of(input)", np.arctan, lambda g, input: g / (input * input + 1),
-    "Angle in radians whose tangent is the value.", c64="complex_atan(input)",
-)  # fmt: skip
-
-
+atan = elementary(
+    "atan", lambda g, input: g / (input * input + 1), "Angle in radians whose tangent is the value."
+)
 deg2rad = unary(
     "deg2rad", f"input * {pi / 180}", np.deg2rad, lambda g: g * (pi / 180), "Degrees as radians.",
     dtype=real_floating, at=90.0,
@@ -166,18 +128,14 @@ def _inverse_square(a, b):
 
 
 atan2 = binary(
-    "atan2",
-    elementwise("atan2_of(input, other)", i32=False),
-    np.arctan2,
+    "atan2", elementwise("atan2_of(input, other)", i32=False), np.arctan2,
     {
         "input": lambda g, input, other: g * (other * _inverse_square(input, other)),
         "other": lambda g, input, other: g * (-input * _inverse_square(input, other)),
     },
-    "Angle in radians of the point (``other``, ``input``).",
-    form=of_tensors,
-    dtype=real_floating,
+    "Angle in radians of the point (``other``, ``input``).", form=of_tensors, dtype=real_floating,
     at=(1.0, 1.0),
-)
+)  # fmt: skip
 
 hypot = binary(
     "hypot", "hypot_of(input, other)", np.hypot,
@@ -244,35 +202,21 @@ xlog1py = _times_log(
     aten=("special_xlog1py.default", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar"),
 )  # fmt: skip
 
-sinh = unary(
-    "sinh", "sinh_of(input)", np.sinh, lambda g, input: g * input.cosh(), "Hyperbolic sine.",
-    c64="complex_sinh(input)",
-)  # fmt: skip
-cosh = unary(
-    "cosh", "cosh_of(input)", np.cosh, lambda g, input: g * input.sinh(), "Hyperbolic cosine.",
-    c64="complex_cosh(input)",
-)  # fmt: skip
-tanh = unary(
-    "tanh", "tanh_of(input)", np.tanh, lambda g, out: g * (1 - out * out), "Hyperbolic tangent.",
-    c64="complex_tanh(input)", exports=("torch", "nn.functional"),
-)  # fmt: skip
-asinh = unary(
-    "asinh", "asinh_of(input)", np.arcsinh, lambda g, input: g * (input * input + 1).rsqrt(),
-    "Inverse hyperbolic sine.", c64="complex_asinh(input)",
-)  # fmt: skip
-acosh = unary(
-    "acosh", "acosh_of(input)", np.arccosh,
+sinh = elementary("sinh", lambda g, input: g * input.cosh(), "Hyperbolic sine.")
+cosh = elementary("cosh", lambda g, input: g * input.sinh(), "Hyperbolic cosine.")
+tanh = elementary(
+    "tanh", lambda g, out: g * (1 - out * out), "Hyperbolic tangent.", exports=("torch", "nn.functional")
+)
+asinh = elementary("asinh", lambda g, input: g * (input * input + 1).rsqrt(), "Inverse hyperbolic sine.")
+acosh = elementary(
+    "acosh",
     # Two roots have the branch of the function; of real numbers one says the same.
     lambda g, input: g * (
         (input + 1).rsqrt() * (input - 1).rsqrt() if input.is_complex() else (input * input - 1).rsqrt()
     ),
-    "Inverse hyperbolic cosine.", at=1.5, c64="complex_acosh(input)",
+    "Inverse hyperbolic cosine.", at=1.5,
 )  # fmt: skip
-atanh = unary(
-    "atanh", "atanh_of(input)", np.arctanh, lambda g, input: g / (1 - input * input),
-    "Inverse hyperbolic tangent.", c64="complex_atanh(input)",
-)  # fmt: skip
-
+atanh = elementary("atanh", lambda g, input: g / (1 - input * input), "Inverse hyperbolic tangent.")
 erf = unary(
     "erf", "erf_of(input)", lambda input: erf_of(input).astype(input.dtype),
     lambda g, input: g * (2 / _SQRT_PI) * (-input * input).exp(),
@@ -328,11 +272,9 @@ def _logit_grad(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
 
 @op(
     dtype=real_floating,
-    shape=as_input,
     kernel=elementwise(_logit_text, i32=False),
     reference=_logit_reference,
     grad={"input": _logit_grad},
-    method=True,
     in_place=True,
     aten="logit.default(self, eps=None)",
 )

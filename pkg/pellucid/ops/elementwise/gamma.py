@@ -3,8 +3,6 @@
 References compute in float64: recurrences up to where asymptotic series hold.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import math
@@ -18,7 +16,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_operands, of_tensors, unary
 from ...op.public import function
-from ...op.rules import as_input, float_only, real_floating
+from ...op.rules import float_only, real_floating
 from ...tensors.tensor import Tensor
 
 _lgamma = np.vectorize(
@@ -133,7 +131,6 @@ def _order_types(call):
 
 @op(
     dtype=_order_types,
-    shape=as_input,
     kernel=elementwise(lambda call: f"polygamma_of({float(call['n'])}, input)", i32=False),
     reference=_polygamma,
     grad={"input": _order_grad},

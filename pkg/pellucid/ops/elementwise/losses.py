@@ -1,14 +1,12 @@
 """Losses of each element, before `nn.functional` takes their mean or their sum: one launch for each."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
 
 from ...op.declaration import op
 from ...op.elementwise import elementwise
-from ...op.rules import broadcast, floating
+from ...op.rules import floating
 from ...tensors.tensor import Tensor
 from .activations import hardtanh
 
@@ -27,7 +25,6 @@ def _huber_grad(g, input, target, delta):
 
 @op(
     dtype=floating,
-    shape=broadcast,
     kernel=elementwise(
         f"select(({_DISTANCE} - 0.5 * delta) * delta, 0.5 * {_DISTANCE} * {_DISTANCE}, {_DISTANCE} < delta)",
         i32=False,
@@ -37,7 +34,6 @@ def _huber_grad(g, input, target, delta):
         "input": _huber_grad,
         "target": lambda g, input, target, delta: -_huber_grad(g, input, target, delta),
     },
-    exports=None,
     public="huber_loss",
 )
 def huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
@@ -52,7 +48,6 @@ def _bernoulli_reference(input, target):
 
 @op(
     dtype=floating,
-    shape=broadcast,
     kernel=elementwise(
         "-({target} * nan_max(log_of(input), -100.0) + (1.0 - {target}) * nan_max(log1p_of(-input), -100.0))",
         i32=False,
@@ -63,7 +58,6 @@ def _bernoulli_reference(input, target):
         "input": lambda g, input, target: g * (input - target) / ((1 - input) * input).clamp(min=1e-12),
         "target": lambda g, input: g * ((1 - input).log() - input.log()),
     },
-    exports=None,
     public="binary_cross_entropy",
 )
 def bernoulli(input: Tensor, target: Tensor) -> Tensor:

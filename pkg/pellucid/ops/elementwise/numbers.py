@@ -1,11 +1,9 @@
 """How numbers are made, element by element: signs, exponents, neighbours, divisors; and what NaN becomes."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import EXPORTS, function
-from ...op.rules import as_input, boolean, broadcast, float_only, ordered, promote, real_floating, refusing
+from ...op.rules import boolean, broadcast, float_only, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .arithmetic import pow
@@ -84,24 +82,15 @@ heaviside = binary(
 )  # fmt: skip
 
 
-def _frexp(part: int):
-    """The mantissa or the exponent; the exponent of infinity and NaN is 0."""
-
-    def reference(input):
-        found = np.frexp(input)[part]
-        return np.where(np.isfinite(input), found, 0) if part else found
-
-    return reference
-
-
 _MANTISSA = "A number from 0.5 to 1, or its negative, that times ``2 ** exponent`` is the input."
 frexp_exponent = unary(
-    "frexp_exponent", elementwise("exponent_of(input)", i32=False, result="i32"), _frexp(1), None,
+    "frexp_exponent", elementwise("exponent_of(input)", i32=False, result="i32"),
+    lambda input: np.where(np.isfinite(input), np.frexp(input)[1], 0), None,
     "The exponent that `frexp` gives.", takes="floating point", public="frexp",
     dtype=lambda call: (dt.int32, float_only(call)[0]),
 )  # fmt: skip
 frexp_mantissa = unary(
-    "frexp_mantissa", "mantissa_of(input)", _frexp(0),
+    "frexp_mantissa", "mantissa_of(input)", lambda input: np.frexp(input)[0],
     lambda g, input: g / frexp_exponent(input).exp2(), _MANTISSA, dtype=float_only, public="frexp",
 )  # fmt: skip
 Frexp = namedtuple("frexp", ("mantissa", "exponent"))
@@ -141,16 +130,19 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return input * pow(2.0, other)
 
 
-_OF_INTEGERS: dict[str, Any] = {
-    "dtype": refusing(promote, "bfc"), "takes": "integers", "form": of_tensors, "at": ([12, 7], [18, 0])
-}  # fmt: skip
-gcd = binary(
-    "gcd",
-    elementwise(
-        None, i32="gcd_i32(input, other)", u32="gcd_u32(input, other)", i64="i64_gcd(input, other)"
-    ),
-    np.gcd, None, "The greatest divisor of both; of 0 and a number the number's size.", **_OF_INTEGERS
-)  # fmt: skip
+def _of_integers(name: str, reference: Callable, sentence: str):
+    """Declare an op of two integers."""
+    kernel = elementwise(
+        None, i32=f"{name}_i32(input, other)", u32=f"{name}_u32(input, other)",
+        i64=f"i64_{name}(input, other)",
+    )  # fmt: skip
+    return binary(
+        name, kernel, reference, None, sentence, dtype=refusing(promote, "bfc"), takes="integers",
+        form=of_tensors, at=([12, 7], [18, 0]),
+    )  # fmt: skip
+
+
+gcd = _of_integers("gcd", np.gcd, "The greatest divisor of both; of 0 and a number the number's size.")
 
 
 def _lcm(input, other):
@@ -158,28 +150,18 @@ def _lcm(input, other):
     return np.abs(wide // np.maximum(np.gcd(input, other), 1) * other)
 
 
-lcm = binary(
-    "lcm",
-    elementwise(
-        None, i32="lcm_i32(input, other)", u32="lcm_u32(input, other)", i64="i64_lcm(input, other)"
-    ),
-    _lcm, None, "The least multiple of both that is not negative; 0 where one is 0.", **_OF_INTEGERS
-)  # fmt: skip
-
-
+lcm = _of_integers("lcm", _lcm, "The least multiple of both that is not negative; 0 where one is 0.")
 _IS_INFINITE = "(bitcast<u32>(input) & 0x7fffffffu) == 0x7f800000u"
 
 
 @op(
     dtype=float_only,
-    shape=as_input,
     kernel=elementwise(
         f"select(select(input, select(posinf, neginf, input < 0.0), {_IS_INFINITE}), nan, is_nan(input))",
         i32=False,
     ),
     reference=lambda input, nan, posinf, neginf: np.nan_to_num(input, nan=nan, posinf=posinf, neginf=neginf),
     grad={"input": lambda g, input: g * input.isfinite()},
-    exports=None,
     public="nan_to_num",
 )
 def with_numbers(input: Tensor, nan: float, posinf: float, neginf: float) -> Tensor:

@@ -1,7 +1,5 @@
 """Orthogonal polynomials, element by element, each by its recurrence of three terms (DLMF 18.9(i))."""
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
@@ -20,14 +18,7 @@ def of_degree(input: Tensor | float, n: Tensor | float) -> Tensor: ...
 
 def _polynomial(name: str, first: str, u: str, v: str, c: int, d: int, e: int, sentence: str):
     """Declare the polynomials 1, ``first``, ..., where ``1 + e k`` times the next one is
-    ``(u + v k) p[k] - (c + d k) p[k - 1]``.
-
-    Args:
-        name: as `op` has it.
-        first, u, v: expressions of x, in WGSL as in Python.
-        c, d, e: of the recurrence.
-        sentence: what they are.
-    """
+    ``(u + v k) p[k] - (c + d k) p[k - 1]``; first, u and v are expressions of x, in WGSL as in Python."""
     texts = [text.replace("x", "input") for text in (first, u, v)]
     functions = [eval(f"lambda x: {text}") for text in (first, u, v)]
 

@@ -1,7 +1,5 @@
 """Rounding of numbers, element by element, and what is left of them."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +10,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import elementwise
 from ...op.families import unary
-from ...op.rules import as_input, float_only, real
+from ...op.rules import float_only, real
 from ...tensors.tensor import Tensor
 
 
@@ -58,11 +56,9 @@ def _round(input, decimals):
 
 @op(
     dtype=_round_types,
-    shape=as_input,
     kernel=elementwise(_round_text, i32="input", i64="input"),
     reference=_round,
     grad={"input": zeros},
-    method=True,
     in_place=True,
     aten=("round.default", "round.decimals"),
 )

@@ -1,7 +1,5 @@
 """Search and counting: searchsorted, bucketize, isin, bincount, histc, unique."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import inf, isfinite
@@ -13,9 +11,7 @@ from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, text
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.element_types import physical
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import load
+from ...op.kernel import Launch, flag, load, per_element, physical
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -33,15 +29,13 @@ from .sort import sort
 _LOCAL = 2048
 
 
-def _from_the_right(name: str, right: bool, side: str | None) -> bool:
-    if side is not None and (text(side, "side") not in ("left", "right") or (right and side == "left")):
-        raise ArgumentError(f"{name}: side is 'left' or 'right', and 'right' with right=True, not {side!r}.")
-    return right or side == "right"
-
-
 def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
     """The search in sorted rows, for values of their dtype."""
-    behind = _from_the_right("searchsorted", boolean(right, "right"), side)
+    behind = boolean(right, "right") or side == "right"
+    if side is not None and (text(side, "side") not in ("left", "right") or (right and side == "left")):
+        raise ArgumentError(
+            f"searchsorted: side is 'left' or 'right', and 'right' with right=True, not {side!r}."
+        )
     if boolean(out_int32, "out_int32"):
         return searchsorted(rows, input, right=behind, sorter=sorter).to(dt.int32)
     if sorter is not None:
@@ -273,16 +267,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return occurrences(where(is_inside, places, -1.0).to(dt.int32), count).to(x.dtype)
 
 
-def _different(input: Tensor, dim: int | None) -> tuple[np.ndarray, int]:
-    """The rows that are compared, as numpy has them, and the axis."""
-    values = input.numpy()
-    if dim is None:
-        return values.reshape(-1, 1), 0
-    k = axis(dim, values.ndim)
-    front = np.moveaxis(values, k, 0) if values.ndim else values.reshape(1)
-    return front.reshape(front.shape[0], -1), k
-
-
 def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool) -> list[Tensor]:
     """The elements that differ from the one before, on the device."""
     flat = input.reshape(-1)
@@ -304,13 +288,13 @@ def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool
 
 def _unique(name: str, input: Tensor, dim: int | None, inverse: bool, counts: bool, is_sorted: bool) -> Any:
     no_complex(name, input)
-    boolean(inverse, "return_inverse")
-    boolean(counts, "return_counts")
     input = input.detach()
     if input.is_webgpu and dim is None and input._meta.numel:
         out = _unique_elements(input, inverse, counts, is_sorted)
         return tuple(out) if len(out) > 1 else out[0]
-    rows, k = _different(input, dim)
+    k = 0 if dim is None else axis(dim, input.dim())
+    rows = np.moveaxis(np.atleast_1d(input.numpy()), k, 0)  # what is compared, at last without other axes
+    rows = rows.reshape(-1, 1) if dim is None else rows.reshape(len(rows), -1)
     order = np.lexsort(rows.T[::-1]) if is_sorted and rows.shape[1] else np.arange(len(rows))
     ordered = rows[order]
     begins = np.ones(len(rows), bool)
@@ -349,7 +333,6 @@ def unique(
     Returns:
         The elements, or a tuple of them and what else was asked for.
     """
-    boolean(sorted, "sorted")
     return _unique("unique", input, dim, return_inverse, return_counts, True)
 
 

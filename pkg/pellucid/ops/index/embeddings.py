@@ -40,16 +40,8 @@ def _counted(rows: Tensor, factor: Tensor) -> Tensor:
     return rows.view_as(rows)
 
 
-def _looked_up(
-    name: str,
-    indices: Tensor,
-    weight: Tensor,
-    padding_idx: int,
-    max_norm: float | None,
-    norm_type: float,
-    scale_grad_by_freq: bool,
-    sparse: bool,
-) -> Tensor:
+def _looked_up(name: str, indices: Tensor, weight: Tensor, padding_idx: int, settings: tuple) -> Tensor:
+    max_norm, norm_type, scale_grad_by_freq, sparse = settings
     if sparse:
         raise ArgumentError(f"{name}: gradients are dense here. Leave out sparse=True.")
     if max_norm is not None:
@@ -64,11 +56,7 @@ def _looked_up(
 
 
 def row_of(name: str, padding_idx: int | None, rows: int) -> int:
-    """A row that counts for nothing, from the front; -1 if there is none.
-
-    Raises:
-        DimensionError: it is no row.
-    """
+    """A row that counts for nothing, from the front; -1 if there is none."""
     if padding_idx is None:
         return -1
     place = index(padding_idx, f"{name}: padding_idx")
@@ -105,7 +93,8 @@ def embedding(
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: weight has shape {tuple(weight.shape)}; it must be (rows, columns).")
     row = row_of("embedding", padding_idx, weight.shape[0])
-    return _looked_up("embedding", input, weight, row, max_norm, norm_type, scale_grad_by_freq, sparse)
+    settings = max_norm, norm_type, scale_grad_by_freq, sparse
+    return _looked_up("embedding", input, weight, row, settings)
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, int]:
@@ -177,7 +166,8 @@ def embedding_bag(
             )
     bag, count = _bags(input, offsets, include_last_offset)
     row, flat = row_of("embedding_bag", padding_idx, weight.shape[0]), input.reshape(-1)
-    rows = _looked_up("embedding_bag", flat, weight, row, max_norm, norm_type, scale_grad_by_freq, sparse)
+    settings = max_norm, norm_type, scale_grad_by_freq, sparse
+    rows = _looked_up("embedding_bag", flat, weight, row, settings)
     skipped = (flat == row).unsqueeze(1) if row >= 0 else None
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)

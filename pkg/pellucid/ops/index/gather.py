@@ -4,8 +4,6 @@ Bad indices are found on the device and raised as IndexError by the next read. W
 the order of the sources: the same bits on every run.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -18,9 +16,7 @@ from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import text
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import load
+from ...op.kernel import Launch, Params, flag, load, per_element, register_type
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis, broadcast_shapes
@@ -58,23 +54,17 @@ def _gather_launch(call: Call) -> Launch:
     k = axis(call["dim"], x.rank)
     _, limit, _ = _line(x.shape, k)
     _, picked, inner = _line(index.shape, k)
-    params: dict[str, int | float] = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
+    params: Params = {"count": index.numel, "limit": limit, "picked": picked, "inner": inner}
     return per_element(
-        load("index/gather").fill({"T": register_type(x.dtype)}),
-        index.numel,
-        params,
-        bind={"x": "input"},
+        load("index/gather").fill({"T": register_type(x.dtype)}), index.numel, params, bind={"x": "input"}
     )
 
 
 def _gather_reference(input, dim, index, sparse_grad):
     if not index.size:
         return np.empty(index.shape, input.dtype)
-    if input.ndim == 0:
-        outside(index, 1, "gather")
-        return np.broadcast_to(input, index.shape)
-    outside(index, input.shape[dim], "gather")
-    return np.take_along_axis(input.reshape(input.shape or (1,)), index, dim)
+    outside(index, input.shape[dim] if input.ndim else 1, "gather")
+    return np.take_along_axis(input, index, dim) if input.ndim else np.broadcast_to(input, index.shape)
 
 
 def _cut(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -170,28 +160,19 @@ def scatter_launches(
     call: Call, combine: dict[str, str] | None, words: dict[str, tuple[str, str]] | None = None
 ) -> list[Launch]:
     """Few sources a line: one dispatch. Else where each source goes, their order, and what each output
-    collects.
-
-    Args:
-        combine: expressions over what is there and a source, by register type; None where the last one stays.
-        words: of extremes, which do not depend on an order, those of `extreme_launches`, by register type.
-    """
+    collects by ``combine``, an expression over what is there and a source; without it the last one stays.
+    Extremes do not depend on an order: ``words`` are those of `extreme_launches`."""
     x, index = call["input"], call["index"]
     kind = register_type(x.dtype)
     k = axis(call["dim"], x.rank)
     outer, limit, inner = _line(x.shape, k)
     sources = _line(index.shape, k)[1] if index.numel else 0
+    total = outer * sources * inner
+    params: Params = {"count": total, "limit": limit, "sources": sources, "inner": inner}
     holes = {"T": kind, "ADD": flag(combine is not None), "apply": (combine or _SUM)[kind]}
     if sources <= _LINES:
-        params: dict[str, int | float] = {
-            "count": x.numel,
-            "limit": limit,
-            "sources": sources,
-            "inner": inner,
-        }
+        params["count"] = x.numel
         return [per_element(load("index/scatter_lines").fill(holes), x.numel, params, bind={"x": "input"})]
-    total = outer * sources * inner
-    params = {"count": total, "limit": limit, "sources": sources, "inner": inner}
     if words and kind in words:
         return extreme_launches(call, words[kind], params, kind)
     call.temporary("keys", (total,), dt.uint32)
@@ -201,14 +182,15 @@ def scatter_launches(
     return [keys, *collect_launches(call, "input", total, x.numel, 1, {**holes, "HAS_BASE": "true"})]
 
 
-def _scatter_reference(input, dim, index, src, add: bool):
+def scatter_reference(input, dim, index, src, combine: np.ufunc | None, name: str = "scatter"):
+    """What numpy makes of `scatter_launches`; without ``combine`` the last source of a place stays."""
     out = input.copy().reshape(input.shape or (1,))
     index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
-    outside(index, out.shape[dim], "scatter")
+    outside(index, out.shape[dim], name)
     places = list(np.indices(index.shape))
     places[dim] = index
-    if add:
-        np.add.at(out, tuple(places), src)
+    if combine is not None:
+        combine.at(out, tuple(places), src)
     else:
         # numpy leaves the order of assignments open: write the last source of every place.
         flat = np.ravel_multi_index(tuple(places), out.shape).reshape(-1)
@@ -226,7 +208,7 @@ def _unreplaced(g, dim, index) -> Tensor:
     dtype=scatter_types,
     shape=scatter_shape,
     kernel=lambda call: scatter_launches(call, None),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, False),
+    reference=lambda input, dim, index, src: scatter_reference(input, dim, index, src, None),
     grad={"input": _unreplaced, "src": lambda g, dim, index: g.gather(dim, index)},
 )
 def scatter_lines(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -318,9 +300,8 @@ def _added(input, dim, index, src):
     dtype=scatter_types,
     shape=scatter_shape,
     kernel=lambda call: scatter_launches(call, _SUM),
-    reference=lambda input, dim, index, src: _scatter_reference(input, dim, index, src, True),
+    reference=lambda input, dim, index, src: scatter_reference(input, dim, index, src, np.add),
     grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
-    method=True,
     in_place=True,
     prepare=_added,
 )

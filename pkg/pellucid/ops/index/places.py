@@ -63,8 +63,6 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     Raises:
         ShapeError: another number of elements.
         IndexError: at the next read, a place is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.put_.html
     """
     if index._meta.numel != source._meta.numel:
         raise ShapeError(f"put: {index._meta.numel} places for {source._meta.numel} elements.")
@@ -89,8 +87,6 @@ def index_add(
     Raises:
         IndexError: at the next read, an index is out of range.
         ShapeError: the source does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_add_.html
     """
     k, alpha = axis(dim, input.dim()), any_number(alpha, "alpha")
     if not input.dim() and not source.dim():
@@ -117,8 +113,6 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     Raises:
         ShapeError: the source does not fit.
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_copy_.html
     """
     shape = input._meta.shape
     _check_line("index_copy", index)
@@ -149,8 +143,6 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | c
     Raises:
         ShapeError: the value has axes.
         IndexError: at the next read, an index is out of range.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_fill_.html
     """
     m = input._meta
     _check_line("index_fill", index)
@@ -182,8 +174,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     Raises:
         DTypeError: the mask is not bool, or dtypes differ.
         IndexError: at the next read, the source has too few elements.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.masked_scatter_.html
     """
     if mask._meta.dtype is not dt.bool_:
         raise DTypeError(f"masked_scatter: the mask is {mask._meta.dtype}, not bool. Compare it first.")
@@ -226,19 +216,13 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 
 @function(method=True)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
-    """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not wait.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.nonzero_static.html
-    """
+    """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not
+    wait."""
     size, shape = index(size, "nonzero_static: size"), input._meta.shape
     if size < 0:
         raise RangeError(f"nonzero_static: size must not be negative, not {size}.")
-    out = full(
-        (size + 1, len(shape)),
-        index(fill_value, "nonzero_static: fill_value"),
-        dtype=dt.int64,
-        device=input.device,
-    )
+    value = index(fill_value, "nonzero_static: fill_value")
+    out = full((size + 1, len(shape)), value, dtype=dt.int64, device=input.device)
     if not (shape and input._meta.numel and size):
         return out[:size]
     found = (input != 0).reshape(-1)

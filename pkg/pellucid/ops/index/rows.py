@@ -4,8 +4,6 @@ Bad indices are found on the device and raised as IndexError by the next read. W
 the order of the sources: the same bits on every run.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,14 +17,9 @@ from ...errors import DimensionError, DTypeError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.families import formed
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import load
-from ...op.kernel.turns import PIECE
-from ...op.kernel.variants import is_direct
+from ...op.kernel import PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
-from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
 from ..quant.products import quant_embedding
@@ -42,29 +35,14 @@ def _embedding_shape(call: Call) -> Size:
     return Size((*call["indices"].shape, call["weight"].shape[1]))
 
 
-def select_launch(
-    call: Call,
-    x: str,
-    ids: str,
-    d: DType,
-    outer: int,
-    limit: int,
-    picked: int,
-    inner: int,
-    wrap: bool = False,
-) -> Launch:
-    """The dispatch of ``out[o, j, i] = x[o, ids[j], i]``."""
-    count = outer * picked * inner
-    params: dict[str, int | float] = {"count": count, "limit": limit, "picked": picked, "inner": inner}
-    file = load("index/select").fill({"T": register_type(d), "WRAP": flag(wrap)})
+def _lookup(call: Call, x: str, ids: str, k: int) -> Launch:
+    """The dispatch of ``out[..., j, ...] = x[..., ids[j], ...]`` along axis k."""
+    table, picked = call[x], call[ids].numel
+    inner, limit = prod(table.shape[k + 1 :]), table.shape[k] if table.rank else 1
+    count = prod(table.shape[:k]) * picked * inner
+    file = load("index/select").fill({"T": register_type(table.dtype), "WRAP": "false"})
+    params = {"count": count, "limit": limit, "picked": picked, "inner": inner}
     return Launch(file, -(-count // 256), params, bind={"x": x, "ids": ids})
-
-
-def _embedding_launch(call: Call) -> Launch:
-    weight, ids = call["weight"], call["indices"]
-    return select_launch(
-        call, "weight", "indices", weight.dtype, 1, weight.shape[0], ids.numel, weight.shape[1]
-    )
 
 
 def _embedding_reference(weight, indices, padding_idx):
@@ -98,7 +76,7 @@ def _quantized(weight, indices, padding_idx):
 @op(
     dtype=of("weight", "indices"),
     shape=_embedding_shape,
-    kernel=_embedding_launch,
+    kernel=lambda call: _lookup(call, "weight", "indices", 0),
     reference=_embedding_reference,
     grad={"weight": _embedding_grad},
     aten="embedding.default(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False)",
@@ -118,8 +96,6 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
     Raises:
         IndexError: at the next read, an index is out of range.
         DTypeError: the indices are not integers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
     """
 
 
@@ -131,15 +107,6 @@ def _select_shape(call: Call) -> Size:
         )
     k = axis(call["dim"], x.rank)
     return Size((*x.shape[:k], index.numel, *x.shape[k + 1 :])) if x.rank else Size()
-
-
-def _select_launch(call: Call) -> Launch:
-    x = call["input"]
-    k = axis(call["dim"], x.rank)
-    limit = x.shape[k] if x.rank else 1
-    return select_launch(
-        call, "input", "index", x.dtype, prod(x.shape[:k]), limit, call["index"].numel, prod(x.shape[k + 1 :])
-    )
 
 
 def _select_reference(input, dim, index):
@@ -161,7 +128,7 @@ def _select_grad(g, index, input_meta, dim):
 @op(
     dtype=of("input"),
     shape=_select_shape,
-    kernel=_select_launch,
+    kernel=lambda call: _lookup(call, "input", "index", axis(call["dim"], call["input"].rank)),
     reference=_select_reference,
     grad={"input": _select_grad},
     method=True,
@@ -213,15 +180,13 @@ def _launches(call: Call, add: bool) -> list[Launch]:
     rows, width = out.shape
     sources = index.numel
     holes = {
-        "T": kind,
-        "ADD": flag(add),
-        "HAS_BASE": flag(base == "input"),
+        "T": kind, "ADD": flag(add), "HAS_BASE": flag(base == "input"),
         "apply": "i64_add(a, b)" if kind == "vec2<u32>" else "a + b",
-    }
+    }  # fmt: skip
     if sources <= _SOURCES and sources * width < _LARGE:
         return [_rows_launch(rows, width, sources, holes, base)]
     call.temporary("keys", (sources,), dt.uint32)
-    params: dict[str, int | float] = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
+    params: Params = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
     keys = per_element("index/scatter_keys", sources, params, bind={"out": "keys"})
     if not add:
         return [keys, *put_launches(call, sources, rows, width)]
@@ -239,9 +204,7 @@ def _rows_launch(rows: int, width: int, sources: int, holes: dict[str, str], bas
     else:
         lanes = min(256, max(64, 1 << (together * span).bit_length() - 1))
     own = {"WORKGROUP": f"{lanes}u", "ROWS": f"{together}u", "MARKS": f"{together * words}u"}
-    params: dict[str, int | float] = {
-        "rows": rows, "width": width, "span": span, "sources": sources, "words": words,
-    }  # fmt: skip
+    params: Params = {"rows": rows, "width": width, "span": span, "sources": sources, "words": words}
     file = load("index/scatter_rows").fill({**holes, **own})
     return Launch(file, groups * -(-width // span), params, bind={"x": base})
 

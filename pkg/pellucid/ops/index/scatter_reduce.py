@@ -1,7 +1,5 @@
 """scatter_reduce and index_reduce: products, means and extremes of what goes to each place."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
@@ -16,19 +14,22 @@ from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..elementwise.complex import conj
-from .bounds import outside
-from .gather import gather, scatter_add, scatter_launches, scatter_lines, scatter_shape, scatter_types, within
+from .gather import (
+    gather,
+    scatter_add,
+    scatter_launches,
+    scatter_lines,
+    scatter_reference,
+    scatter_shape,
+    scatter_types,
+    within,
+)
 
 # By reduction: expressions over a and b by register type, numpy's function, and what leaves a value as it is.
 _WAYS: dict[str, tuple[dict[str, str], np.ufunc, float]] = {
     "prod": (
-        {
-            "f32": "a * b",
-            "i32": "a * b",
-            "u32": "a * b",
-            "vec2<u32>": "i64_mul(a, b)",
-            "vec2<f32>": "complex_mul(a, b)",
-        },
+        dict.fromkeys(("f32", "i32", "u32"), "a * b")
+        | {"vec2<u32>": "i64_mul(a, b)", "vec2<f32>": "complex_mul(a, b)"},
         np.multiply,
         1,
     ),
@@ -42,7 +43,7 @@ _WAYS: dict[str, tuple[dict[str, str], np.ufunc, float]] = {
         np.minimum,
         1,
     ),
-}
+}  # fmt: skip
 # Of values ``{0}``, by register type: words whose order is theirs, from the other end for a minimum, and what
 # makes values of such words.
 _WORDS = {
@@ -56,17 +57,7 @@ _WORDS = {
         "i32": ("(bitcast<u32>({0}) ^ 0x7fffffffu)", "bitcast<i32>({0} ^ 0x7fffffffu)"),
         "u32": ("~{0}", "~{0}"),
     },
-}
-
-
-def _reference(input, dim, index, src, reduce, own):
-    out = input.copy().reshape(input.shape or (1,))
-    index, src = index.reshape(index.shape or (1,)), src.reshape(src.shape or (1,))
-    outside(index, out.shape[dim], "scatter_reduce")
-    places = list(np.indices(index.shape))
-    places[dim] = index
-    _WAYS[reduce][1].at(out, tuple(places), src)
-    return out.reshape(input.shape)
+}  # fmt: skip
 
 
 def _input_grad(g, input, dim, index, src, reduce, own, out):
@@ -103,17 +94,16 @@ def _shared(g, input, dim, index, src, own, out):
     dtype=scatter_types,
     shape=scatter_shape,
     kernel=lambda call: scatter_launches(call, _WAYS[call["reduce"]][0], _WORDS.get(call["reduce"])),
-    reference=_reference,
+    reference=lambda input, dim, index, src, reduce, own: scatter_reference(
+        input, dim, index, src, _WAYS[reduce][1], "scatter_reduce"
+    ),
     grad={"input": _input_grad, "src": _src_grad},
 )
 def scatter_combined(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, own: Tensor | None = None
 ) -> Tensor:
-    """Combine sources with what lies at their places; index and sources of one shape.
-
-    Args:
-        own: what lay in the input before, where it takes no part; the gradient of extremes counts it.
-    """
+    """Combine sources with what lies at their places; index and sources of one shape. The gradient of
+    extremes counts ``own``: what lay in the input before, where it takes no part."""
 
 
 def _neutral(d: dt.DType, reduce: str) -> float:
@@ -155,12 +145,7 @@ def _reduced(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, i
 
 
 def _known(name: str, reduce: str, known: tuple[str, ...], d: dt.DType, combined: tuple[str, ...]) -> None:
-    """Refuse what the reduction does not know.
-
-    Args:
-        known: ways to reduce.
-        combined: those of them that complex numbers have.
-    """
+    """Refuse what is not one of the known ways to reduce, and of complex numbers what is not ``combined``."""
     if reduce not in known:
         raise RangeError(f"{name}: reduce={reduce!r} is not known. Give one of {', '.join(known)}.")
     if d.is_complex and reduce not in combined:
@@ -191,8 +176,6 @@ def scatter_reduce(
         DTypeError: complex numbers have no such reduction.
         IndexError: at the next read, an index is out of range.
         RangeError: the reduction is not known.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.scatter_reduce_.html
 
     Example:
         >>> import pellucid as torch
@@ -227,8 +210,6 @@ def index_reduce(
         IndexError: at the next read, an index is out of range.
         RangeError: the reduction is not known.
         ShapeError: the source does not fit.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_reduce_.html
     """
     _known("index_reduce", reduce, ("prod", "mean", "amax", "amin"), input.dtype, ())
     shape = tuple(input.shape)

@@ -1,7 +1,5 @@
 """Tuples of index tensors and masks: what ``x[i, j]`` and ``x[mask] = v`` come down to."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -13,9 +11,7 @@ from ...errors import ArgumentError, DimensionError, DTypeError, ShapeError
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import load
+from ...op.kernel import Launch, Params, flag, load, per_element, register_type
 from ...op.public import function
 from ...op.rules import as_input, same
 from ...tensors import dtypes as dt
@@ -86,18 +82,10 @@ def _front(input: Tensor, dims: list[int], found: list[Tensor]) -> tuple[Tensor,
 
 
 def index_get(input: Tensor, indices) -> Tensor:
-    """``input[indices]`` for index tensors, one per axis or None for a whole axis.
+    """``input[indices]`` for integer tensors that broadcast together, one per axis or None for a whole axis.
 
-    Args:
-        input: any dtype.
-        indices: integer tensors that broadcast together; negative ones count from the end.
-
-    Returns:
-        The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else
-            at the front.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
+    The indexed axes are replaced by the shape of the indices: in place where they are neighbours, else at the
+    front.
 
     Source: https://numpy.org/doc/stable/user/basics.indexing.html#advanced-indexing
     """
@@ -127,8 +115,6 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) 
     Raises:
         IndexError: at the next read, an index is out of range.
         ShapeError: the values do not broadcast.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.index_put_.html
     """
     if not isinstance(indices, (tuple, list)):
         raise ArgumentError("index_put: indices are a tuple of tensors, such as (i,).")
@@ -161,23 +147,18 @@ def take_at(input: Tensor, index: dict[int, Tensor]) -> Tensor:
 
 def put_at(input: Tensor, index: dict[int, Tensor], value: Tensor) -> None:
     """Write at index tensors by axis into the tensor itself, outside the graph; the value is converted."""
-    value = value.detach().to(input.dtype)
-    copy_(input.detach(), index_put(input.detach(), [index.get(k) for k in range(max(index) + 1)], value))
+    each, target = [index.get(k) for k in range(max(index) + 1)], input.detach()
+    copy_(target, index_put(target, each, value.detach().to(input.dtype)))
 
 
 def _true_launches(call: Call) -> list[Launch]:
     """A dispatch for each axis."""
-    count, shape = call["running"].numel, call["shape"]
-    params: dict[str, int | float] = {"count": count, "places": call["count"]}
-    return [
-        per_element(
-            "index/true_places",
-            count,
-            {**params, "axis": k, "length": length, "inner": prod(shape[k + 1 :])},
-            bind={"ends": "running"},
-        )
-        for k, length in enumerate(shape)
-    ]
+    count, shape, made = call["running"].numel, call["shape"], []
+    for k, length in enumerate(shape):
+        params = {"count": count, "places": call["count"], "axis": k, "length": length}
+        params["inner"] = prod(shape[k + 1 :])
+        made.append(per_element("index/true_places", count, params, bind={"ends": "running"}))
+    return made
 
 
 @op(
@@ -191,19 +172,14 @@ def _true_launches(call: Call) -> list[Launch]:
     grad=None,
 )
 def true_places(running: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
-    """The places of what is true, in order, a row for each axis.
-
-    Args:
-        running: (n,) int32, the running sum of what is true.
-        count: its last element.
-        shape: of n elements, at least one axis.
-    """
+    """The places of what is true in a shape, in order, a row for each axis. ``running`` is the running sum of
+    what is true, and ``count`` its last element."""
 
 
 def _chosen_launch(call: Call, rows: int, places: int, spread: bool) -> Launch:
     """The dispatch between all rows and those that are chosen."""
     x = call["input"]
-    params: dict[str, int | float] = {"inner": prod(x.shape[1:]), "places": places}
+    params: Params = {"inner": prod(x.shape[1:]), "places": places}
     params["count"] = rows * params["inner"]
     file = load("index/chosen").fill({"T": register_type(x.dtype), "SPREAD": flag(spread)})
     return per_element(file, int(params["count"]), params, bind={"x": "input", "ends": "running"})
@@ -229,13 +205,7 @@ def _chosen_grad(g: Tensor, running: Tensor) -> Tensor:
     grad={"input": _chosen_grad},
 )
 def chosen_rows(input: Tensor, running: Tensor, count: int) -> Tensor:
-    """The rows that are chosen, in order.
-
-    Args:
-        input: (n, ...).
-        running: (n,) int32, the running sum of what is chosen.
-        count: its last element.
-    """
+    """The rows that are chosen, in order; ``running`` and ``count`` as in `true_places`."""
 
 
 @op(
@@ -284,10 +254,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @function(exports=None, method=True, ours="waits without blocking, which PyTorch does not need")
 async def nonzero_async(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The awaitable twin of `nonzero`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nonzero.html
-    """
+    """The awaitable twin of `nonzero`."""
     ends = running_count(_is_true(input))
     return _places(input, ends, await ends[-1].item_async() if input._meta.numel else 0, as_tuple)
 

@@ -2,8 +2,6 @@
 every device.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -14,11 +12,7 @@ import numpy as np
 from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import load
-from ...op.kernel.turns import PIECE
-from ...op.kernel.variants import is_direct
+from ...op.kernel import NATIVE, PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
 from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
@@ -59,19 +53,9 @@ def order_launches(
     values: str | None = None,
     bits: int = 64,
 ) -> list[Launch]:
-    """The dispatches that write the stable order of every row into ``out``, of shape (rows, columns): a
-    temporary of uint32, or with ``values``, which get the elements in order, an output of int64.
-
-    Args:
-        call: the call.
-        x: what is sorted, of dtype ``d``.
-        d: its dtype.
-        rows, columns: its shape.
-        descending: the largest first.
-        out: where the order goes.
-        values: where the elements go.
-        bits: of unsigned numbers, how many are in use.
-    """
+    """The dispatches that write the stable order of every row of ``x`` into ``out``: a temporary of uint32,
+    or with ``values``, which get the elements in order, an output of int64. Of unsigned numbers only so many
+    ``bits`` are in use."""
     holes = order_holes(d, descending)
     if columns > _MERGED:
         return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
@@ -82,7 +66,7 @@ def order_launches(
         call.temporary(name, (rows * columns,), dt.uint32)
     block = min(SORTED_AT_ONCE, max(2, 1 << (columns - 1).bit_length()))
     blocks = -(-columns // block)
-    params: dict[str, int | float] = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
+    params: Params = {"groups": rows * blocks, "columns": columns, "blocks": blocks}
     file = load("index/sort/blocks").fill(
         {**holes, "BLOCK": f"{block}u", "WORKGROUP": f"{min(256, block // 2)}u"}
     )
@@ -132,9 +116,7 @@ def _by_digits(
     made: list[Launch] = []
     source, known = x, None
     for k, shift in enumerate(digits):
-        params: dict[str, int | float] = {
-            "groups": groups, "columns": columns, "blocks": blocks, "shift": shift,
-        }  # fmt: skip
+        params: Params = {"groups": groups, "columns": columns, "blocks": blocks, "shift": shift}
         made.append(Launch(count, groups, params, bind={"x": source}))
         made += running_sums(call, "counts", "ends", 16 * groups)
         own, target, places = {"HAS_PLACES": flag(known is not None)}, f"values{k % 2}", f"places{k % 2}"
@@ -150,12 +132,7 @@ def _by_digits(
 
 
 def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
-    params: dict[str, int | float] = {
-        "count": rows * keep,
-        "columns": columns,
-        "entries": entries,
-        "keep": keep,
-    }
+    params: Params = {"count": rows * keep, "columns": columns, "entries": entries, "keep": keep}
     file = load("index/sort/finish").fill({"T": register_type(d)})
     return per_element(file, rows * keep, params, bind={"x": "input", "order": order})
 
@@ -169,6 +146,14 @@ def _types(call: Call):
     return (d, dt.int64), d
 
 
+def _first(input: np.ndarray, descending: bool, k: int | None = None):
+    """The first ``k`` elements of each row in order, or all, and where they were."""
+    x = input.reshape(input.shape or (1,))
+    order = numpy_order(x, descending)[..., : k if input.ndim else 1]
+    shape = order.shape if input.ndim else ()
+    return np.take_along_axis(x, order, -1).reshape(shape), order.reshape(shape)
+
+
 def _sort_launches(call: Call) -> list[Launch]:
     m = call["input"]
     rows, columns = _rows(m.shape)
@@ -180,12 +165,6 @@ def numpy_order(x: np.ndarray, descending: bool) -> np.ndarray:
     if not descending:
         return np.argsort(x, axis=-1, kind="stable")
     return x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
-
-
-def _sort_reference(input, dim, descending, stable):
-    x = input.reshape(input.shape or (1,))
-    order = numpy_order(x, descending)
-    return np.take_along_axis(x, order, -1).reshape(input.shape), order.reshape(input.shape)
 
 
 def _at_indices(g, indices, input_meta):
@@ -205,7 +184,7 @@ def _last_axis(order: str, input: Tensor, dim: int, *given) -> Any:
     dtype=_types,
     shape=lambda call: (call["input"].shape, call["input"].shape),
     kernel=_sort_launches,
-    reference=_sort_reference,
+    reference=lambda input, dim, descending, stable: _first(input, descending),
     grad={"input": _at_indices},
     outputs=("values", "indices"),
     method=True,
@@ -234,11 +213,6 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`."""
     return sort(input, dim, descending, stable)[1]
-
-
-def _topk_types(call: Call):
-    refusing(same, "b")(call)
-    return _types(call)
 
 
 def _topk_shapes(call: Call):
@@ -293,7 +267,7 @@ def _topk_launches(call: Call) -> list[Launch]:
         if blocks > 1:
             call.temporary(best, (rows * pitch,), NATIVE[holes["T"]])
             call.temporary(places, (rows * pitch,), dt.int64)
-        params: dict[str, int | float] = {
+        params: Params = {
             "groups": rows * blocks, "entries": entries, "blocks": blocks, "keep": k, "pitch": pitch,
         }  # fmt: skip
         bind = {"x": source, "places": known, "values": best, "indices": places}
@@ -303,18 +277,11 @@ def _topk_launches(call: Call) -> list[Launch]:
         entries, source, known = pitch, best, places
 
 
-def _topk_reference(input, k, dim, largest, sorted):
-    x = input.reshape(input.shape or (1,))
-    order = numpy_order(x, largest)[..., : k if input.ndim else 1]
-    shape = order.shape if input.ndim else ()
-    return np.take_along_axis(x, order, -1).reshape(shape), order.reshape(shape)
-
-
 @op(
-    dtype=_topk_types,
+    dtype=refusing(_types, "b"),
     shape=_topk_shapes,
     kernel=_topk_launches,
-    reference=_topk_reference,
+    reference=lambda input, k, dim, largest, sorted: _first(input, largest, k),
     grad={"input": _at_indices},
     outputs=("values", "indices"),
     method=True,

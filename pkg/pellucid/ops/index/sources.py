@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from ...op.call import Call
 from ...op.elementwise import map_launch, wgsl_name
-from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch, per_element
-from ...op.kernel.source import load
-from ...op.kernel.turns import PIECE
+from ...op.kernel import NATIVE, PIECE, Launch, Params, load, per_element, register_type
 from ...tensors import dtypes as dt
 from .sort import order_launches
 
@@ -19,41 +16,28 @@ _CHUNK = 64
 def put_launches(call: Call, sources: int, rows: int, width: int) -> list[Launch]:
     """The last source of each row of `out`, by ``keys``, in the place of ``input``'s row."""
     count = call.out.numel
-    kind = register_type(call.out.dtype)
     call.temporary("last", (rows,), dt.uint32)
     none = load("index/segment_base").fill({"T": "u32", "HAS_BASE": "false"})
+    put = load("index/put_sources").fill({"T": register_type(call.out.dtype)})
     return [
         per_element(none, rows, {"count": rows}, bind={"x": "keys", "out": "last"}),
         per_element("index/last_sources", sources, {"count": sources}),
-        per_element(
-            load("index/put_sources").fill({"T": kind}),
-            count,
-            {"count": count, "width": width},
-            bind={"x": "input"},
-        ),
+        per_element(put, count, {"count": count, "width": width}, bind={"x": "input"}),
     ]
 
 
 def collect_launches(
     call: Call, base: str, sources: int, rows: int, width: int, holes: dict[str, str]
 ) -> list[Launch]:
-    """What each row of `out` collects of the sources, in their order, by ``keys``.
-
-    Args:
-        call: the call.
-        base: what is there before, read with the hole HAS_BASE.
-        sources, rows, width: of ``src`` and `out`.
-        holes: T, HAS_BASE, and apply, which combines what is there with a source.
-    """
+    """What each row of `out` collects of the sources, in their order, by ``keys``: beside ``base``, where the
+    hole HAS_BASE says so, combined by the hole ``apply``."""
     kind, count, chunks = holes["T"], call.out.numel, -(-sources // _CHUNK)
     call.temporary("parts", (chunks * width,), NATIVE[kind])
     begun = load("index/segment_base").fill({"T": kind, "HAS_BASE": holes["HAS_BASE"]})
     made = [per_element(begun, count, {"count": count}, bind={"x": base})]
     made += order_launches(call, "keys", dt.uint32, 1, sources, False, "order", bits=rows.bit_length())
     file = load("index/segments").fill({"T": kind, "apply": holes["apply"], "CHUNK": f"{_CHUNK}u"})
-    params: dict[str, int | float] = {
-        "count": sources * width, "sources": sources, "begin": 0, "window": 0, "width": width,
-    }  # fmt: skip
+    params: Params = {"count": sources * width, "sources": sources, "begin": 0, "window": 0, "width": width}
     made.append(per_element(file, sources * width, params))
     file = file.fill({"JOINS": "true"})
     for begin in range(0, chunks if chunks > 1 else 0, PIECE):
@@ -63,17 +47,9 @@ def collect_launches(
     return made
 
 
-def extreme_launches(
-    call: Call, words: tuple[str, str], params: dict[str, int | float], kind: str
-) -> list[Launch]:
-    """What each element of `out` has as the extreme of ``input`` and the sources that go there.
-
-    Args:
-        call: the call.
-        words: expressions that make a word, of which the largest wins, of ``{0}``, and a value of a word.
-        params: count, limit, sources and inner of ``index``.
-        kind: the register type of the values.
-    """
+def extreme_launches(call: Call, words: tuple[str, str], params: Params, kind: str) -> list[Launch]:
+    """What each element of `out` has as the extreme of ``input`` and the sources that go there. ``words`` are
+    expressions that make a word, of which the largest wins, of ``{0}``, and a value of a word."""
     x, out = call["input"], call.out
     held = call.temporary("words", x.shape, dt.uint32)
     word, value = words

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ...device.host import Info
 from ...device.profile import profile
 from ...errors import KernelError
+from ...op.kernel import is_direct
 from ...op.kernel.autotune import measured as tuned
-from ...op.kernel.variants import is_direct
 from .tiles import Forced, Rates
 from .variants import MOST_VECTORS, PARTS, TILES, MatmulTile, Shape, Variant
 

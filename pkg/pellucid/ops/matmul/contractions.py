@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
-from ...op.arguments import any_number, integers, number, wrong
+from ...op.arguments import any_number, integers, number
 from ...op.public import function, written
 from ...op.rules import refuse_complex
 from ...tensors import dtypes as dt
@@ -61,14 +61,11 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> Tensor:
         )
     rows = [k for k in range(ranks[0]) if k not in left]
     columns = [k for k in range(ranks[1]) if k not in right]
-    shape = [a._meta.shape[k] for k in rows] + [b._meta.shape[k] for k in columns]
+    heights, widths = [a._meta.shape[k] for k in rows], [b._meta.shape[k] for k in columns]
     depth = prod(lengths[0])
-    height = prod(a._meta.shape[k] for k in rows)
-    width = prod(b._meta.shape[k] for k in columns)
-    product = a.permute(*rows, *left).reshape(height, depth) @ b.permute(*right, *columns).reshape(
-        depth, width
-    )
-    return product.reshape(shape)
+    first = a.permute(*rows, *left).reshape(prod(heights), depth)
+    product = first @ b.permute(*right, *columns).reshape(depth, prod(widths))
+    return product.reshape(heights + widths)
 
 
 @function(method=True)
@@ -129,8 +126,6 @@ def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
 ) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``; ``input`` is not read where beta is 0."""
-    if not isinstance(input, Tensor):
-        raise wrong("addr: input", "Tensor", input)
     alpha, beta = any_number(alpha, "addr: alpha"), any_number(beta, "addr: beta")
     product = outer(vec1, vec2)
     if input.dim() > 2:

@@ -1,7 +1,5 @@
 """Matrix products. Operands are read with any strides, so a transposed operand is never copied."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,11 +11,11 @@ from ...autograd.composed import composed
 from ...autograd.edges import LEAF
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
-from ...op.arguments import any_number, wrong
+from ...op.arguments import any_number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import cast_launch
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch
 from ...op.public import function
 from ...op.rules import refuse_complex
 from ...quant.rows import row_chunks
@@ -63,9 +61,9 @@ def _matrix(m: Meta, is_left: bool) -> tuple[Size, tuple[int, ...]]:
 def _shape(call: Call) -> Size:
     a, b = call["input"], call["other"]
     if a.rank == 0 or b.rank == 0:
+        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
         raise ShapeError(
-            f"both operands need at least one axis; they have shapes {tuple(a.shape)} and {tuple(b.shape)}. "
-            f"Use * for numbers."
+            f"both operands need at least one axis; they have shapes {shapes}. Use * for numbers."
         )
     (left, _), (right, _) = _matrix(a, True), _matrix(b, False)
     if left[-1] != right[-2]:
@@ -93,13 +91,10 @@ def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Produ
     if len(lengths) > 2:
         for k, (m, name) in enumerate(((a, first), (b, second))):
             matrix = (left, right)[k][-2:]
-            held = meta(
-                (*batch, *matrix), m.dtype, m.device, (*strides[k], *(left_strides, right_strides)[k][-2:])
-            )
+            own = (*strides[k], *(left_strides, right_strides)[k][-2:])
+            held = meta((*batch, *matrix), m.dtype, m.device, own)
             names[k] = f"{name}_dense"
-            call.temporary(names[k], held.shape, m.dtype)
-            copy = cast_launch(name, names[k], held, call.temporaries[names[k]])
-            before.append(copy)
+            before.append(cast_launch(name, names[k], held, call.temporary(names[k], held.shape, m.dtype)))
         left_strides, right_strides = (left[-1], 1), (right[-1], 1)
         lengths, merged = (prod(batch),), [(left[-2] * left[-1],), (right[-2] * right[-1],)]
     pads = (0,) * (2 - len(lengths))
@@ -113,12 +108,8 @@ def product_of(call: Call, first: str, second: str) -> tuple[list[Launch], Produ
 
 
 def _launches(call: Call) -> list[Launch]:
-    before, product, a, b = product_of(call, "input", "other")
-    return [*before, *product.launches(call, a, b)]
-
-
-def _columns(x: Tensor, rank: int) -> Tensor:
-    return x.unsqueeze(-1) if rank == 1 else x
+    before, product, *names = product_of(call, "input", "other")
+    return [*before, *product.launches(call, *names)]
 
 
 def _whole(g: Tensor, a_rank: int, b_rank: int) -> Tensor:
@@ -129,7 +120,7 @@ def _whole(g: Tensor, a_rank: int, b_rank: int) -> Tensor:
 
 
 def _grad_left(g, input_meta, other):
-    right = _columns(other, other.dim())
+    right = other.unsqueeze(-1) if other.dim() == 1 else other
     grad = matmul(_whole(g, input_meta.rank, other.dim()), right.transpose(-2, -1))
     return grad.squeeze(-2) if input_meta.rank == 1 else grad
 
@@ -274,10 +265,8 @@ def mm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tens
 def bmm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """Products of two batches of matrices, (b, n, l) by (b, l, m); ``out_dtype`` as of `mm`."""
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
-        raise ShapeError(
-            f"bmm: the batches are {input.shape[0]} and {mat2.shape[0]}. They must be equal; matmul "
-            f"broadcasts."
-        )
+        batches = f"{input.shape[0]} and {mat2.shape[0]}"
+        raise ShapeError(f"bmm: the batches are {batches}. They must be equal; matmul broadcasts.")
     return _ranked("bmm", (3, 3), _widened("bmm", out_dtype, input, mat2), out)
 
 
@@ -297,10 +286,8 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
     if (input.dim(), vec2.dim()) != (1, 1):
-        raise ShapeError(
-            f"outer: takes two vectors, not shapes {tuple(input.shape)} and {tuple(vec2.shape)}. Flatten "
-            f"them."
-        )
+        shapes = f"{tuple(input.shape)} and {tuple(vec2.shape)}"
+        raise ShapeError(f"outer: takes two vectors, not shapes {shapes}. Flatten them.")
     return input.unsqueeze(1) * vec2
 
 
@@ -309,9 +296,8 @@ def _added(name: str, input: Tensor, factor: Tensor, out_dtype: DType | None) ->
     if out_dtype is None or input.dtype is out_dtype:
         return input
     if input.dtype is not factor.dtype:
-        raise DTypeError(
-            f"{name}: input is {input.dtype}, neither {factor.dtype} nor {out_dtype}. Convert it."
-        )
+        given = f"{input.dtype}, neither {factor.dtype} nor {out_dtype}"
+        raise DTypeError(f"{name}: input is {given}. Convert it.")
     return input.to(out_dtype)
 
 
@@ -368,8 +354,6 @@ def baddbmm(
     alpha: float | complex = 1,
 ) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches of matrices; ``out_dtype`` as of `mm`."""
-    if not hasattr(input, "_meta"):
-        raise wrong("input", "Tensor", input)
     product, beta = _times(alpha, bmm(batch1, batch2, out_dtype)), _factor(beta, batch1)
     if beta == 0:
         return product

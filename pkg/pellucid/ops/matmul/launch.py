@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...device.stream import stream
 from ...op.call import Call
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import KernelSource, load
+from ...op.kernel import KernelSource, Launch, Params, flag, load, register_type
 from ...op.kernel.turns import boxes
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -75,24 +73,14 @@ def in_parts(
     plane: int = 1,
     batch: int = 1,
 ) -> list[Launch]:
-    """Launches, and where they make parts of sums, the one that adds them up and writes `out`.
-
-    Args:
-        call: binds `out`.
-        launches: write `out`, or the parts in its place: (batch, parts, size) float32.
-        parts: how many.
-        d: the dtype of the bias and of `out`.
-        bias: the argument of ``columns`` numbers that is added, each of them to ``plane`` sums that follow.
-        size, columns, plane, batch: the sizes that these are about.
-    """
+    """Launches, and where they make parts of sums, (batch, parts, size) in float32 in the place of `out`, the
+    one that adds them up. The bias has ``columns`` numbers, each for ``plane`` sums that follow."""
     if parts == 1:
         return launches
     call.temporary("parts", (batch * parts * size,))
     for launch in launches:
         launch.bind["out"] = "parts"
-    params: dict[str, int | float] = {
-        "count": batch * size, "size": size, "parts": parts, "plane": plane, "columns": columns
-    }  # fmt: skip
+    params: Params = {"count": batch * size, "size": size, "parts": parts, "plane": plane, "columns": columns}
     source = read_as(load("matmul/combine").fill({"HAS_BIAS": flag(bias is not None)}), "bias", d, False)
     bind = {"partial": "parts", "bias": bias or "parts"}
     return [*launches, Launch(source, -(-batch * size // 64), params, bind=bind)]
@@ -139,7 +127,7 @@ class Product:
         kind = register_type(d)
         holes = {"T": kind} if kind == "vec2<u32>" else {"T": kind, "combined": "sum + x * y"}
         count = self.batch * self.rows * self.columns
-        params: dict[str, int | float] = {
+        params: Params = {
             "count": count, "rows": self.rows, "columns": self.columns, "depth": self.depth,
             "inner": self.batch_inner,
         }  # fmt: skip
@@ -153,19 +141,14 @@ class Product:
         if tile is not None:
             groups = tile.groups(self.shape) * variant.parts
             holes = {
-                "LANE_ROWS": f"{tile.lane_rows}u",
-                "LANE_COLUMNS": f"{tile.lane_columns}u",
-                "TILE_ROWS": f"{tile.rows}u",
-                "TILE_COLUMNS": f"{tile.columns}u",
-                "STEP": f"{tile.step}u",
-                "SLICES": f"{tile.slices}u",
-                "BUFFERS": f"{tile.buffers}u",
+                "LANE_ROWS": f"{tile.lane_rows}u", "LANE_COLUMNS": f"{tile.lane_columns}u",
+                "TILE_ROWS": f"{tile.rows}u", "TILE_COLUMNS": f"{tile.columns}u", "STEP": f"{tile.step}u",
+                "SLICES": f"{tile.slices}u", "BUFFERS": f"{tile.buffers}u",
                 "EDGES": flag(
                     bool(self.rows % tile.rows or self.columns % tile.columns or self.depth % tile.step)
                 ),
-                "A_DEPTH_FIRST": flag(self.a.is_by_row),
-                "B_DEPTH_FIRST": flag(not self.b.is_by_row),
-            }
+                "A_DEPTH_FIRST": flag(self.a.is_by_row), "B_DEPTH_FIRST": flag(not self.b.is_by_row),
+            }  # fmt: skip
         else:
             width = 4 if variant.file == "vector" else 16
             groups = self.batch * variant.parts * -(-self.columns // width)
@@ -218,7 +201,7 @@ class Product:
         return Launch(source, groups, self._params | size, bind=_bindings(a, b, bias))
 
     @property
-    def _params(self) -> dict[str, int | float]:
+    def _params(self) -> Params:
         return {
             "rows": self.rows, "columns": self.columns, "depth": self.depth, "batch_inner": self.batch_inner,
             "a_outer": self.a.outer, "a_inner": self.a.inner, "a_row": self.a.row, "a_depth": self.a.column,

@@ -1,7 +1,5 @@
 """The linear layer's product: rows times a weight that lies as (out, in), float or quantized."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -11,7 +9,7 @@ from ...autograd.edges import LEAF
 from ...errors import ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch
 from ...quant.rows import RowStorage, row_chunks
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
@@ -43,10 +41,8 @@ def _shape(call: Call) -> Size:
 def _launches(call: Call) -> list[Launch]:
     columns, depth = call["weight"].shape
     rows = call.out.numel // max(columns, 1)
-    by_column, by_depth = call["weight"].strides
-    product = Product(
-        1, 1, rows, columns, depth, MatrixOperand(0, 0, depth, 1), MatrixOperand(0, 0, by_depth, by_column)
-    )
+    right = MatrixOperand(0, 0, *call["weight"].strides).transposed
+    product = Product(1, 1, rows, columns, depth, MatrixOperand(0, 0, depth, 1), right)
     return product.launches(call, "input", "weight", "bias" if call["bias"] is not None else None)
 
 
@@ -93,13 +89,14 @@ def _route(input, weight, bias):
     plan = quant_linear.op.plan_of(input, [weight], bias)
 
     def run(input, weight, bias):
-        # A weight of the same layout may lie in several buffers.
         if (
             input._node is not None
             or weight._node is not None
-            or type(weight._storage) is RowStorage
             or (bias is not None and bias._node is not None)
         ):
+            return _prepared(input, weight, bias)
+        # A weight of the same layout may lie in several buffers.
+        if type(weight._storage) is RowStorage:
             return _prepared(input, weight, bias)
         return plan(input, [weight], bias)
 

@@ -3,13 +3,13 @@ for products, quantized products and convolutions share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ...errors import RangeError
-from ...op.kernel.launch import flag
+from ...op.kernel import flag
 from ...op.plan_cache import forget_plans
 from ...tensors.shape import index
 
@@ -102,9 +102,9 @@ class Tile:
         return f"{self.rows}x{self.columns}x{self.step} {self.lane_rows}x4{sliced}"
 
 
-def tile_table(rows: str) -> tuple[Tile, ...]:
+def tile_table(rows: str, kind: Callable[..., T] = Tile) -> tuple[T, ...]:
     """Tiles from a table: the numbers of each, with commas between tiles."""
-    return tuple(Tile(*map(int, row.split())) for row in rows.split(","))
+    return tuple(kind(*map(int, row.split())) for row in rows.split(","))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...device.host import Info
 from ...errors import KernelError
 from ...op.kernel.turns import most_turns
-from .tiles import tile_rows
+from .tiles import tile_rows, tile_table
 
 
 @dataclass(frozen=True)
@@ -102,25 +102,14 @@ def tile_by_limits(step: int, memory: int) -> MatmulTile:
 # slices share out the depth: a tile then has many lanes and long steps, of which there are few to wait for.
 # Tiles that came second by 10 % or more for every product on an H200 are left out.
 TILES = (
-    MatmulTile(128, 128, 8, 8),
-    MatmulTile(128, 128, 8, 8, step=8, buffers=2),
-    MatmulTile(128, 64, 8, 4),
-    MatmulTile(128, 64, 8, 4, buffers=2),
-    MatmulTile(64, 64, 8, 8),
-    MatmulTile(64, 64, 8, 4),
-    MatmulTile(64, 64, 8, 4, buffers=2),
-    MatmulTile(64, 64, 4, 4),
-    MatmulTile(64, 64, 4, 4, buffers=2),
-    MatmulTile(64, 32, 4, 4),
-    MatmulTile(32, 64, 4, 4),
-    MatmulTile(32, 32, 4, 4),
-    MatmulTile(32, 32, 4, 4, buffers=2),
-    MatmulTile(64, 128, 8, 8, slices=2),
-    MatmulTile(32, 64, 4, 4, step=32, slices=2),
-    MatmulTile(32, 32, 8, 4, step=64, slices=8),
-    MatmulTile(32, 32, 4, 4, step=32, slices=2),
-    MatmulTile(16, 32, 4, 4, step=64, slices=8),
-    MatmulTile(16, 16, 4, 4, step=64, slices=8),
+    *tile_table(
+        """
+        128 128 8 8, 128 128 8 8 8 2, 128 64 8 4, 128 64 8 4 16 2, 64 64 8 8, 64 64 8 4, 64 64 8 4 16 2,
+        64 64 4 4, 64 64 4 4 16 2, 64 32 4 4, 32 64 4 4, 32 32 4 4, 32 32 4 4 16 2, 64 128 8 8 16 1 2,
+        32 64 4 4 32 1 2, 32 32 8 4 64 1 8, 32 32 4 4 32 1 2, 16 32 4 4 64 1 8, 16 16 4 4 64 1 8
+        """,
+        MatmulTile,
+    ),
     # Long steps in the memory that every adapter has, and in twice as much, which GPUs have.
     *(tile_by_limits(step, 16384) for step in (32, 64)),
     *(tile_by_limits(step, 32768) for step in (32, 64, 128)),

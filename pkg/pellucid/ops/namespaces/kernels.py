@@ -15,9 +15,7 @@ from ...errors import ArgumentError, DeviceError, DTypeError, GradientError, Ker
 from ...op.arguments import integer_or_integers
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.element_types import physical
-from ...op.kernel.launch import Launch
-from ...op.kernel.source import KernelSource, load
+from ...op.kernel import KernelSource, Launch, load, physical
 from ...tensors.tensor import Tensor
 
 __all__ = ["Kernel", "compile", "names", "source"]

@@ -91,7 +91,7 @@ def _of_batch(
 
 
 @unrecorded
-def _move(running: Tensor | None, found: Tensor, momentum: float | Tensor) -> None:
+def _move(running: Tensor | None, found: Tensor, momentum: float) -> None:
     """A running statistic goes a part of the way to what was found."""
     if running is not None:
         running.add_((found.to(running.dtype) - running) * momentum)
@@ -102,20 +102,47 @@ def _wide(t: Tensor | None) -> Tensor | None:
     return t.float() if t is not None and t.dtype in LARGEST_HALF else t
 
 
-def normalize_batch(
+@function()
+def batch_norm(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
     running_mean: Tensor | None,
     running_var: Tensor | None,
     training: bool,
-    momentum: float | Tensor,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Tensor:
+    """`nn.functional.batch_norm` with the arguments in ATen's order."""
+    if not input.numel():  # as in PyTorch no statistic moves
+        out = input if weight is None else input * weight[:1].squeeze()
+        return out.clone() if bias is None else out + bias[:1].squeeze()
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@function()
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch norm, and in training the means and the inverse deviations that it took."""
+    """Batch norm, with the means and inverse deviations of the channels; without training these are empty.
+
+    Args:
+        input: (batch, channels, ...).
+        weight, bias, running_mean, running_var: (channels,) or None.
+        training: use the batch's statistics, and move the running ones by ``momentum``.
+        momentum, eps: as in `nn.functional.batch_norm`.
+    """
     name = "batch_norm"
     _checked(name, input, weight, bias, running_mean, running_var)
-    eps = number(eps, "batch_norm: eps")
+    eps = number(eps, f"{name}: eps")
     x, weight, bias = _wide(input), _wide(weight), _wide(bias)
     assert x is not None
     if not training:
@@ -138,52 +165,6 @@ def normalize_batch(
     _move(running_var, variance.reshape(-1) * (count / max(count - 1, 1)), momentum)
     out = _of_batch(x, weight, bias, middle, scale, eps)
     return out.to(input.dtype), middle.reshape(-1), scale.reshape(-1)
-
-
-@function()
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool,
-) -> Tensor:
-    """`nn.functional.batch_norm` with the arguments in ATen's order.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
-    """
-    if not input.numel():  # as in PyTorch no statistic moves
-        out = input if weight is None else input * weight[:1].squeeze()
-        return out.clone() if bias is None else out + bias[:1].squeeze()
-    return normalize_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
-
-
-@function()
-def native_batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch norm, with the means and inverse deviations of the channels; without training these are empty.
-
-    Args:
-        input: (batch, channels, ...).
-        weight, bias, running_mean, running_var: (channels,) or None.
-        training: use the batch's statistics, and move the running ones by ``momentum``.
-        momentum, eps: as in `nn.functional.batch_norm`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
-    """
-    return normalize_batch(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 @function(aten="group_norm.default(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)")
@@ -245,8 +226,6 @@ def native_group_norm(
         N, C, HxW: batch, channels, and the product of the other axes.
         group: how many groups.
         eps: added to the variance.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.group_norm.html
     """
     rows = input.reshape(N, group, C // max(group, 1) * HxW)
     middle = mean(rows, -1, True)
@@ -279,11 +258,9 @@ def instance_norm(
         momentum: how far the running statistics move, from 0 to 1.
         eps: added to the variance.
         cudnn_enabled: accepted for PyTorch's sake.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.instance_norm.html
     """
     if not use_input_stats:
-        return normalize_batch(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
+        return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)[0]
     _checked("instance_norm", input, weight, bias, running_mean, running_var)
     if running_mean is not None or running_var is not None:
         with unrecorded():
@@ -327,10 +304,7 @@ def local_response_norm(
 def native_layer_norm(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`layer_norm`, with the means and inverse deviations of the rows.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
-    """
+    """`layer_norm`, with the means and inverse deviations of the rows."""
     normalized_shape = tuple(normalized_shape)
     dims = tuple(range(-len(normalized_shape), 0))
     out = layer_norm(input, normalized_shape, weight, bias, eps)

@@ -1,7 +1,5 @@
 """Normalization of rows: RMS norm, layer norm."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -13,9 +11,7 @@ from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import LONG, is_direct, rows_of
+from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
@@ -55,12 +51,12 @@ def _check_shapes(m: Meta, shape: Any, **factors: Meta | None) -> None:
 def _launches(call: Call, kind: str, flags: dict[str, bool], eps: float) -> list[Launch]:
     columns = prod(call["normalized_shape"])
     rows = call.out.numel // max(columns, 1)
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": eps}
+    params: Params = {"rows": rows, "columns": columns, "eps": eps}
     bind = {"x": "input"}
     if _are_shared(rows, columns):
         bind |= {} if "HAS_BIAS" in flags else {"bias": "input"}
         flags = {"HAS_BIAS": False, **flags, "CENTRED": kind == "layer"}
-        return _in_parts(call, "norm/parts", "norm/finish", 2, flags, params, bind)
+        return _in_parts(call, "norm/", 2, flags, params, bind)
     lanes = rows_of(columns, rows)
     file = f"norm/{kind}_held" if lanes.quads else f"norm/{kind}"
     holes = {name: flag(on) for name, on in flags.items()}
@@ -73,24 +69,10 @@ def _are_shared(rows: int, columns: int) -> bool:
 
 
 def _in_parts(
-    call: Call,
-    first: str,
-    second: str,
-    numbers: int,
-    flags: dict[str, bool],
-    params: dict[str, int | float],
-    bind: dict[str, str],
+    call: Call, name: str, numbers: int, flags: dict[str, bool], params: Params, bind: dict[str, str]
 ) -> list[Launch]:
-    """Of few long rows: several workgroups share one.
-
-    Args:
-        call: binds `state`.
-        first, second: the kernels, of which the first leaves so many numbers of each part.
-        numbers: these.
-        flags: of the kernels; each takes those that it has.
-        params: of both.
-        bind: of both.
-    """
+    """Of few long rows: several workgroups share one. The first kernel leaves ``numbers`` of each part; each
+    takes those of the flags and params that it has."""
     chunk = 2048 if is_direct() else 4096
     parts = -(-int(params["columns"]) // chunk)
     groups = int(params["rows"]) * parts
@@ -98,7 +80,7 @@ def _in_parts(
     call.temporary("state", (groups, numbers))
     given = params | {"parts": parts, "chunk": chunk}
     made = []
-    for file in (first, second):
+    for file in (f"{name}parts", f"{name}finish"):
         source = load(file)
         holes = {name: flag(on) for name, on in flags.items() if f"const {name} " in source.text}
         own = {name: value for name, value in given.items() if name in source.fields}
@@ -118,10 +100,10 @@ def _gradient_launches(call: Call) -> list[Launch]:
     columns = prod(call["normalized_shape"])
     flags = {"HAS_WEIGHT": call["weight"] is not None, "CENTRED": call["centred"]}
     rows = call.out.numel // max(columns, 1)
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "eps": call["eps"]}
+    params: Params = {"rows": rows, "columns": columns, "eps": call["eps"]}
     bind = {"x": "input"}
     if _are_shared(rows, columns):
-        return _in_parts(call, "norm/gradient_parts", "norm/gradient_finish", 4, flags, params, bind)
+        return _in_parts(call, "norm/gradient_", 4, flags, params, bind)
     lanes = rows_of(columns, several=False)
     source = lanes.fill("norm/gradient", {name: flag(on) for name, on in flags.items()})
     return [Launch(source, rows, params, bind=bind)]
@@ -178,17 +160,7 @@ def norm_gradient(
     """The derivative of a norm with respect to its input, where ``g`` is that with respect to its output.
 
     ``out = s * (h - n * mean(h * n))`` with ``n = input * s``, ``s = 1 / sqrt(mean(input^2) + eps)`` and
-    ``h = g * weight``; ``centred``: the input without its mean, and less ``s * mean(h)``.
-
-    Args:
-        g, input: (*, *normalized_shape), floating point.
-        weight: normalized_shape, or None.
-        normalized_shape: lengths of the axes that were normalized together.
-        eps: what was added to the mean of squares.
-        centred: whether it was a layer norm.
-
-    Returns:
-        Shape and dtype of the input.
+    ``h = g * weight``; ``centred``, of a layer norm: the input without its mean, and less ``s * mean(h)``.
 
     Source: Ba, Kiros and Hinton 2016, "Layer Normalization", equation 3, differentiated
     """

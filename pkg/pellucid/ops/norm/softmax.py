@@ -1,7 +1,5 @@
 """Softmax and its logarithm along an axis."""
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,9 +11,7 @@ from ...errors import DTypeError
 from ...op.call import Call
 from ...op.declaration import docstring, op
 from ...op.families import formed
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import LONG, is_direct, rows_of
+from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
@@ -46,7 +42,7 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     inner = prod(shape[k + 1 :])
     rows = call.out.numel // max(columns, 1)
     holes = {"LOG": flag(log)}
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "inner": inner}
+    params: Params = {"rows": rows, "columns": columns, "inner": inner}
     bind = {"x": "input"}
     parts = min(-(-columns // _SHORT), _FULL // max(rows, 1))
     if inner >= _NEAR and parts > 1 and not is_direct():
@@ -111,19 +107,15 @@ def _softmax(name: str, log: bool, grad: Callable, sentence: str, dim: str, exam
 
 
 softmax = _softmax(
-    "softmax",
-    False,
-    lambda g, out, dim: out * (g - sum(g * out, dim, True)),
+    "softmax", False, lambda g, out, dim: out * (g - sum(g * out, dim, True)),
     "``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN.",
     "the axis along which the results sum to 1.",
     """>>> import pellucid as torch
 >>> torch.softmax(torch.zeros(4, device="cpu"), 0).tolist()
 [0.25, 0.25, 0.25, 0.25]""",
-)
+)  # fmt: skip
 log_softmax = _softmax(
-    "log_softmax",
-    True,
-    lambda g, out, dim: g - out.exp() * sum(g, dim, True),
+    "log_softmax", True, lambda g, out, dim: g - out.exp() * sum(g, dim, True),
     "``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.",
     "the axis along which the exponentials of the results sum to 1.",
-)
+)  # fmt: skip

@@ -9,7 +9,7 @@ from functools import cache
 
 from ...device.host import Info
 from ...device.profile import profile
-from ...op.kernel.source import KernelSource, load
+from ...op.kernel import KernelSource, load
 
 # The language feature that a device must have, and what `PELLUCID_DOTS` may say.
 FEATURE = "packed_4x8_integer_dot_product"
@@ -110,15 +110,7 @@ def choose(batch: int, rows: int, units: int, name: str, info: Info, alone: bool
 
     With integer dot products for one row of x and a format of 4 to 6 bits, where the device has them and the
     weight has rows enough or long ones, or any if the variable PELLUCID_DOTS is "integer"; without them if it
-    is "float".
-
-    Args:
-        batch: rows of x.
-        rows: of the weights together.
-        units: of 32 columns.
-        name: the format.
-        info: the device.
-        alone: whether it is one weight, and x is not normalized: its columns may be split.
+    is "float". Of one weight ``alone``, for which x is not normalized, columns may be split.
 
     Raises:
         ValueError: the variable says neither.

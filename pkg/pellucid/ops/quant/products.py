@@ -3,8 +3,6 @@
 The rows of a weight may lie in several buffers: ops take its `row_chunks`. It has no gradient; inputs do.
 """
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from functools import cache
@@ -16,9 +14,7 @@ from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
 from ...op.call import Call
 from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import KernelSource, load
-from ...op.kernel.variants import is_direct
+from ...op.kernel import KernelSource, Launch, Params, flag, is_direct, load
 from ...op.public import function
 from ...quant.format import BLOCK_FORMATS, FORMATS
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
@@ -62,7 +58,7 @@ def _weight_shape(call: Call) -> tuple[int, int]:
     return sum(m.shape[0] for m in metas), metas[0].shape[1]
 
 
-def _plane_params(m: Meta) -> dict[str, int | float]:
+def _plane_params(m: Meta) -> Params:
     rows, columns = m.shape
     return {"rows": rows, "columns": columns, **FORMATS[m.dtype.name].layout(rows, columns).params}
 
@@ -162,7 +158,7 @@ def _linear_launches(call: Call) -> list[Launch]:
     return launches
 
 
-def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: dict[str, int | float]) -> Launch:
+def _tiled_launch(call: Call, name: str, m: Meta, start: int, params: Params) -> Launch:
     """The product of many rows with a chunk of the weight."""
     rows, columns = m.shape
     batch, units, d = int(params["batch"]), int(params["units"]), call["input"].dtype
@@ -194,24 +190,8 @@ def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
     grad={"input": lambda g, weight: _grad_of_input(g, weight), "bias": lambda g: g},
 )
 def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None) -> Tensor:
-    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight.
-
-    Products are added in float32.
-
-    Args:
-        input: (..., in), floating point.
-        weight: row chunks (rows, in) of one format; their rows add up to out.
-        bias: (out,) or None.
-
-    Returns:
-        (..., out), dtype of the input.
-
-    Raises:
-        ShapeError: lengths do not fit.
-        DTypeError: the weight is not quantized, or the input not floating point.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
-    """
+    """`nn.functional.linear` for a quantized weight, as row chunks of one format; products are added in
+    float32, and the result has the dtype of the input."""
 
 
 def _product_shape(call: Call) -> Size:
@@ -254,21 +234,7 @@ def _product_launches(call: Call) -> list[Launch]:
     grad={"input": lambda g, weight: quant_linear(g, weight)},
 )
 def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
-    """``out[..., l] = sum_j input[..., j] * weight[j, l]`` for a quantized weight.
-
-    What `quant_linear` does to gradients.
-
-    Args:
-        input: (..., rows), floating point.
-        weight: row chunks of one format.
-
-    Returns:
-        (..., columns), dtype of the input.
-
-    Raises:
-        ShapeError: lengths do not fit.
-        DTypeError: the weight is not quantized, or the input not floating point.
-    """
+    """``out[..., l] = sum_j input[..., j] * weight[j, l]``: what `quant_linear` does to gradients."""
 
 
 # Rows and values
@@ -285,10 +251,8 @@ def _embedding_launches(call: Call) -> list[Launch]:
     launches = []
     for name, m, start, _ in _chunks(call):
         params = {**_plane_params(m), "count": count, "start": start, "limit": limit}
-        groups = -(-count * int(params["units"]) * 4 // 64)
-        launches.append(
-            Launch(format_source("quant/rows", m.dtype.name), groups, params, bind={"weight": name})
-        )
+        groups, source = -(-count * int(params["units"]) * 4 // 64), format_source("quant/rows", m.dtype.name)
+        launches.append(Launch(source, groups, params, bind={"weight": name}))
     return launches
 
 
@@ -315,21 +279,7 @@ def _embedding_reference(weight, indices):
     grad=None,
 )
 def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
-    """Rows of a quantized table as float32: ``out[..., :] = weight[indices[...], :]``.
-
-    Args:
-        weight: row chunks of one format.
-        indices: any shape, integers from 0 to rows - 1.
-
-    Returns:
-        (*indices.shape, columns), float32, bit for bit the rows of `dequantize`.
-
-    Raises:
-        IndexError: at the next read, an index is out of range.
-        DTypeError: the weight is not quantized, or the indices are not integers.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
-    """
+    """`embedding` for a quantized table, as row chunks: float32, bit for bit the rows of `dequantize`."""
 
 
 def values_launch(name: str, m: Meta, first: int, count: int, start: int, out: str = "out") -> Launch:
@@ -340,30 +290,16 @@ def values_launch(name: str, m: Meta, first: int, count: int, start: int, out: s
     return Launch(source, groups, params, bind={"weight": name, "out": out})
 
 
-def _dequantize_launches(call: Call) -> list[Launch]:
-    return [values_launch(name, m, 0, rows, start) for name, m, start, rows in _chunks(call)]
-
-
 @op(
     public="dequantize",
     dtype=lambda call: (dt.float32, dt.float32),
     shape=lambda call: Size(_weight_shape(call)),
-    kernel=_dequantize_launches,
+    kernel=lambda call: [values_launch(name, m, 0, rows, start) for name, m, start, rows in _chunks(call)],
     reference=dequantized,
     grad=None,
 )
 def dequantize_chunks(weight: list[Tensor]) -> Tensor:
-    """The values of a quantized weight.
-
-    Args:
-        weight: row chunks of one format.
-
-    Returns:
-        (rows, columns), float32, bit for bit what the format defines.
-
-    Raises:
-        DTypeError: the weight is not quantized.
-    """
+    """`dequantize` of a weight as row chunks of one format."""
 
 
 @function(exports=None, method=True, aten="dequantize.self")
@@ -419,16 +355,6 @@ def _repack_reference(planes, raw, format, rows, columns, start, count):
 def repack_rows(
     planes: Tensor, raw: Tensor, format: str, rows: int, columns: int, start: int, count: int
 ) -> Tensor:
-    """Write rows ``start`` to ``start + count - 1`` of a weight's planes from the blocks of a GGUF file.
-
-    Args:
-        planes: uint32, the whole buffer of a weight of shape (rows, columns).
-        raw: uint32 words that begin with the blocks of those rows.
-        format: a name of `FORMATS`.
-        rows, columns: logical shape of the weight.
-        start: first row, a multiple of 16.
-        count: number of rows; a multiple of 16 unless they end the weight.
-
-    Returns:
-        The planes.
-    """
+    """Write rows ``start`` to ``start + count - 1`` of the planes of a weight (rows, columns) from the blocks
+    of a GGUF file, with which the words ``raw`` begin. Both numbers are multiples of 16, unless the rows end
+    the weight."""

@@ -14,8 +14,8 @@ TILES = tile_table(
     16 16 4 96 12, 16 16 4 64 8, 16 16 2 64 8, 16 32 4 64 8, 16 32 4 64 4, 16 32 2 64 4,
     16 64 4 32 4, 32 32 4 48 4, 32 32 4 32 4, 32 32 4 32 2, 32 32 8 32 4, 32 64 4 32 2,
     32 64 8 32 2, 64 32 8 32 2, 16 64 2, 32 64 4, 64 64 4, 64 64 8, 64 128 8, 128 64 8
-    """
-)
+    """,
+)  # fmt: skip
 
 _RATES = Rates(width=128, lanes=512, alone=0.6, traffic=24, latency=900)
 # Multiplications in whose time a quad of workgroup memory is read; what a number of the weight costs to

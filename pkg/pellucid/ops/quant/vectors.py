@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...device.stream import stream
-from ...op.kernel.launch import Launch, flag
+from ...op.kernel import Launch, flag
 from ...op.kernel.variants import uses_subgroups
 from ...op.launches import RegisteredLaunch
 from ...tensors.dtypes import float32

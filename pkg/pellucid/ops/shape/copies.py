@@ -19,23 +19,17 @@ from .movement import clone
 # By name: the view, and ATen's overloads of its copy and of its form in place, where there is one. Their
 # arguments are those of the view.
 _VIEWS: dict[str, tuple[Callable, str, str]] = {
-    "alias": (lambda input: input, "default", ""),
-    "as_strided": (slicing.as_strided, "default", "default"),
+    "alias": (lambda input: input, "default", ""), "as_strided": (slicing.as_strided, "default", "default"),
     "diagonal": (slicing.diagonal, "default", ""),
     "expand": (views.expand, "default(self,size,*,implicit=False)", ""),
-    "narrow": (slicing.narrow, "default", ""),
-    "permute": (views.permute, "default", ""),
-    "select": (slicing.select, "int", ""),
-    "split_with_sizes": (splitting.split_with_sizes, "default", ""),
+    "narrow": (slicing.narrow, "default", ""), "permute": (views.permute, "default", ""),
+    "select": (slicing.select, "int", ""), "split_with_sizes": (splitting.split_with_sizes, "default", ""),
     "squeeze": (views.squeeze, "default dim dims", "default dim dims"),
-    "swapaxes": (views.swapaxes, "", "default"),
-    "t": (views.t, "default", "default"),
-    "transpose": (views.transpose, "int", "default"),
-    "unbind": (splitting.unbind, "int", ""),
-    "unfold": (slicing.unfold, "default", ""),
-    "unsqueeze": (views.unsqueeze, "default", "default"),
+    "swapaxes": (views.swapaxes, "", "default"), "t": (views.t, "default", "default"),
+    "transpose": (views.transpose, "int", "default"), "unbind": (splitting.unbind, "int", ""),
+    "unfold": (slicing.unfold, "default", ""), "unsqueeze": (views.unsqueeze, "default", "default"),
     "view": (views.view, "default dtype(self,dtype)", ""),
-}
+}  # fmt: skip
 
 
 def _declare(name: str, show: Callable, made: Any, overloads: list[str], doc: str, **public: Any) -> None:

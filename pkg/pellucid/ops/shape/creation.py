@@ -1,7 +1,5 @@
 """Tensors from nothing but a shape: zeros, ones, full, arange, linspace, eye, and their ``_like`` forms."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import ceil
@@ -17,7 +15,7 @@ from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import by_name, element_type, number
 from ...op.declaration import op
 from ...op.elementwise import elementwise, moved
-from ...op.kernel.element_types import physical
+from ...op.kernel import physical
 from ...op.plan import NoStorage
 from ...op.public import function
 from ...op.rules import sized, stated

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import boolean, wrong
+from ...op.arguments import wrong
 from ...op.declaration import docstring
 from ...op.public import function
 from ...tensors import dtypes as dt
@@ -105,7 +105,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise ShapeError(f"combinations: takes a vector, not {input._meta.rank} axes.")
     if index(r, "combinations: r") < 0:
         raise RangeError(f"combinations: r must not be negative, not {r}.")
-    boolean(with_replacement, "combinations: with_replacement")
     if r == 0:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -149,7 +148,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     count = x._meta.numel if N is None else index(N, "vander: N")
     if x._meta.rank != 1 or count < 0:
         raise ShapeError(f"vander: takes a vector and N >= 0, not {x._meta.rank} axes and N {count}.")
-    boolean(increasing, "vander: increasing")
     d = x._meta.dtype
     rows = unsqueeze(x.to(dt.int64) if not (d.is_floating_point or d.is_complex) else x, 1)
     powers = arange(count, device=x.device)

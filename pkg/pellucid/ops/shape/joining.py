@@ -1,7 +1,5 @@
 """New tensors put together from parts: joined, repeated, flipped, rolled."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,9 +15,7 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
-from ...op.kernel.element_types import physical, register_type
-from ...op.kernel.launch import Launch, per_element
-from ...op.kernel.source import load
+from ...op.kernel import Launch, Params, load, per_element, physical, register_type
 from ...op.planning import metas_of
 from ...op.public import function
 from ...tensors.construct import tensor
@@ -109,11 +105,7 @@ def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
     inner = prod(out.shape[k + 1 :])
     ends = list(accumulate(part.meta.shape[k] * inner for part in parts))
     count = prod(out.shape[:k]) * ends[-1]
-    params: dict[str, int | float] = {
-        "count": count,
-        "out_columns": out.shape[k] * inner,
-        "first": parts[0].begin * inner,
-    }
+    params: Params = {"count": count, "out_columns": out.shape[k] * inner, "first": parts[0].begin * inner}
     bind = {}
     for j, binding in enumerate(_PLACES):
         params[f"{binding}_end"] = ends[min(j, len(ends) - 1)]

@@ -1,7 +1,5 @@
 """Copies that move elements: clone, cast, copy_, fill_ and triangles."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 import numpy as np
@@ -12,10 +10,9 @@ from ...op.call import Call
 from ...op.declaration import op
 from ...op.elementwise import moved
 from ...op.inplace import in_place
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch, register_type
 from ...op.public import function
-from ...op.rules import as_input, refuse_complex, same
+from ...op.rules import refuse_complex, same
 from ...tensors.dtypes import DType
 from ...tensors.formats import contiguous_format, memory_format, packed, preserve_format
 from ...tensors.meta import Meta
@@ -37,7 +34,6 @@ def _in_order(input: Tensor, memory_format: memory_format | None) -> Tensor | No
 
 @op(
     dtype=same,
-    shape=as_input,
     kernel=moved("input"),
     reference=lambda input, memory_format: input,
     grad={"input": lambda g: g},
@@ -74,7 +70,6 @@ def warn_of_lost_parts(source: DType, target: DType) -> None:
 @op(
     public="to",
     dtype=lambda call: (call["dtype"], call["input"].dtype),
-    shape=as_input,
     kernel=moved("input"),
     reference=lambda input, dtype: input,
     grad={"input": lambda g: g},
@@ -128,7 +123,6 @@ def _fill_types(call: Call):
 
 @op(
     dtype=_fill_types,
-    shape=as_input,
     kernel=moved("{value}"),
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},
@@ -137,10 +131,7 @@ def _fill_types(call: Call):
     aten=("fill.Scalar", "fill.Tensor"),
 )
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
-    """One value in the shape and dtype of ``input``, whose gradient is zero.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.fill_.html
-    """
+    """One value in the shape and dtype of ``input``, whose gradient is zero."""
 
 
 fill_ = in_place(fill.op)
@@ -148,10 +139,7 @@ fill_ = in_place(fill.op)
 
 @function()
 def zero_(input: Tensor) -> Tensor:
-    """Write 0 over every element; the tensor itself is returned.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.Tensor.zero_.html
-    """
+    """Write 0 over every element; the tensor itself is returned."""
     return fill_(input, 0)
 
 
@@ -183,7 +171,6 @@ def _triangle(keep: str):
     kernel=_triangle("column <= row + params.diagonal"),
     reference=lambda input, diagonal: np.tril(input, diagonal),
     grad={"input": lambda g, diagonal: g.tril(diagonal)},
-    method=True,
     in_place=True,
 )
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -196,7 +183,6 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     kernel=_triangle("column >= row + params.diagonal"),
     reference=lambda input, diagonal: np.triu(input, diagonal),
     grad={"input": lambda g, diagonal: g.triu(diagonal)},
-    method=True,
     in_place=True,
 )
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:

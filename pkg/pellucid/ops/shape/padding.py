@@ -95,10 +95,7 @@ def _added(
 
 @function()
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float | complex = 0) -> Tensor:
-    """A constant at the ends of the last axes, or fewer elements where negative; see `nn.functional.pad`.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
-    """
+    """A constant at the ends of the last axes, or fewer elements where negative; see `nn.functional.pad`."""
     return _pad(input, pad, "constant", value)
 
 

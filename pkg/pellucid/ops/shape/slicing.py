@@ -1,7 +1,5 @@
 """Views of parts of a tensor: slices, positions and diagonals. A part's gradient lies in zeros."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -203,14 +201,8 @@ def _add_windows(g, input_meta, dimension, size, step):
 
 
 def overlap_add(windows: Tensor, shape, dimension: int, step: int) -> Tensor:
-    """Windows, which are the last axis, added where they lie: what `unfold` takes apart.
-
-    Args:
-        windows: as `unfold` gives them.
-        shape: of the result; what no window covers is 0.
-        dimension: the axis along which windows begin every ``step`` elements.
-        step: see there.
-    """
+    """Windows, which are the last axis, added where they lie, in zeros of a shape: what `unfold` takes apart
+    along ``dimension``, where one begins every ``step`` elements."""
     k = axis(dimension, len(shape))
     count, size = windows._meta.shape[k], windows._meta.shape[-1]
     # Pieces of one step each: window t adds its piece r to the piece t + r of the result.

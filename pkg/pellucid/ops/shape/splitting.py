@@ -20,11 +20,7 @@ from .slicing import select, slice_dim
 
 
 class _Parting:
-    """What the graph needs to know of a call that makes several parts.
-
-    Args:
-        name: of the call.
-    """
+    """What the graph needs to know of a call that makes several parts."""
 
     arguments = ()
     outputs = ("out",)
@@ -133,10 +129,7 @@ def unsafe_split(tensor: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor,
 
 @function(method=True)
 def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple[Tensor, ...]:
-    """`split` with a list of lengths.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.split.html
-    """
+    """`split` with a list of lengths."""
     return split(input, list(integers(split_sizes, "split_sizes")), dim)
 
 
@@ -211,14 +204,8 @@ def _how(name: str, given, indices, sections):
 
 
 def _split_along(name: str, dim: int, least: int, sentence: str) -> Callable:
-    """An op that splits a named axis into parts of one length.
-
-    Args:
-        name: of the op.
-        dim: the axis; a tensor of fewer axes is split along its last.
-        least: how many axes it takes.
-        sentence: what it does.
-    """
+    """An op that splits an axis into parts of one length: ``dim``, or the last of a tensor of fewer axes,
+    which may have ``least``."""
 
     def split_along(
         input: Tensor,

@@ -20,11 +20,7 @@ class _Transfer:
 
 
 def transfer(x: Tensor, target: Device) -> Tensor:
-    """The values of ``x`` on another device; waits when they come from the GPU.
-
-    Raises:
-        DTypeError: the device has no such dtype.
-    """
+    """The values of ``x`` on another device; waits when they come from the GPU."""
     out = tensor(x.detach().numpy(), dtype=x.dtype, device=target)
     if x._node is not None and is_grad_enabled():
         node = Node(_Transfer, {"input": (edge(x), x._meta)}, {"origin": x._meta.device})

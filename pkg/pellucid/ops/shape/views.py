@@ -1,7 +1,5 @@
 """Views of a whole tensor: the same elements in another shape or order, by new strides, without a launch."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from math import prod
@@ -236,10 +234,8 @@ def t(input: Tensor) -> Tensor:
 def movedim(input: Tensor, source, destination) -> Tensor:
     """Axes moved to new places, the others keeping their order."""
     rank = input._meta.rank
-    origin = [axis(s, rank) for s in (source if isinstance(source, (tuple, list)) else (source,))]
-    target = [
-        axis(d, rank) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
-    ]
+    given = [v if isinstance(v, (tuple, list)) else (v,) for v in (source, destination)]
+    origin, target = [[axis(v, rank) for v in axes] for axes in given]
     if len(origin) != len(target) or len(set(origin)) != len(origin) or len(set(target)) != len(target):
         raise ShapeError(
             f"movedim: source {source} and destination {destination} must name as many axes each, and none "
@@ -325,12 +321,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def _squeeze(call: Call):
     m, dim = call["input"], call["dim"]
-    dims = (
-        range(m.rank)
-        if dim is None
-        else [axis(d, m.rank) for d in (dim if isinstance(dim, tuple) else (dim,))]
-    )
-    drop = {d for d in dims if m.rank and m.shape[d] == 1}
+    dims = range(m.rank) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    drop = {k for k in [axis(d, m.rank) for d in dims] if m.rank and m.shape[k] == 1}
     keep = [k for k in range(m.rank) if k not in drop]
     return tuple(m.shape[k] for k in keep), tuple(m.strides[k] for k in keep), 0
 
