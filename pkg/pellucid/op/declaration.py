@@ -21,15 +21,19 @@ from ..autograd.recorder import recorder
 from ..device.stream import stream
 from ..tensors.shape import index
 from .arguments import any_number, number, plain, reader
+from .call import Call
 from .call_path import call_path, is_taken
-from .elementwise import Elementwise
+from .elementwise import Elementwise, elementwise, moved
 from .plan import VIEW_NAMES
 from .plan_text import NAMES
 from .planning import Op
-from .public import form_of, is_written, name_overloads, publish
+from .public import form_of, function, is_written, name_overloads, publish
 from .rules import broadcast, promote
 from .schema import OPS, Argument
 from .slow_path import call_into, call_slowly
+
+# What declarations are written with.
+__all__ = ["Call", "composite", "docstring", "elementwise", "example_of", "function", "moved", "op"]
 
 # By the number that kernels write into the status buffer.
 BY_INDEX: list[Op] = []

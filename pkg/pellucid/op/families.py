@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..tensors.tensor import Tensor
-from .declaration import docstring, example_of, op
+from .declaration import docstring, example_of, function, op
 from .elementwise import Elementwise, elementwise
 from .inplace import in_place
 from .kernel.element_types import convert
@@ -77,6 +77,13 @@ def formed(form: Callable, name: str, doc: str) -> Callable:
     made.__kwdefaults__, made.__annotations__ = form.__kwdefaults__, form.__annotations__
     made.__qualname__, made.__doc__ = name, doc
     return made
+
+
+def called(name: str, doc: str, call: Callable, **public: Any) -> Callable[..., Any]:
+    """Declare a function that a family makes of other ops; ``public`` is what `function` takes."""
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return function(**public)(call)
 
 
 def _kernel(kernel: str | Elementwise, c64: str | None = None) -> Elementwise:

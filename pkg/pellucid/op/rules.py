@@ -90,6 +90,57 @@ def refuse_complex(value: Meta | type, d: DType) -> None:
         raise DTypeError(f"{d} does not hold a complex value. Give a real one.")
 
 
+def lone(name: str, instead: str) -> Callable:
+    """A rule for what takes a number or a tensor without axes: the type of the first tensor, which holds it.
+
+    Args:
+        name: of the argument.
+        instead: what takes tensors with axes.
+    """
+
+    def checked(call: Call) -> tuple[DType, DType]:
+        value, found = call[name], same(call)
+        if isinstance(value, Meta) and value.rank:
+            shape = tuple(value.shape)
+            raise ShapeError(
+                f"{name} has shape {shape}; give a number or a tensor without axes, or use {instead}."
+            )
+        refuse_complex(value, found[0])
+        return found
+
+    return checked
+
+
+def alike(rule: Callable, first: str, *others: str) -> Callable:
+    """A rule for arguments of one type, that of the first; others may be None.
+
+    Raises:
+        DTypeError: at a call, they have several.
+    """
+
+    def checked(call: Call):
+        found, d = rule(call), call[first].dtype
+        for name in others:
+            if call[name] is not None and call[name].dtype is not d:
+                raise DTypeError(
+                    f"'{first}' is {d} and '{name}' is {call[name].dtype}. They must be equal. Convert one "
+                    "of them."
+                )
+        return found
+
+    return checked
+
+
+def real_result(rule: Callable) -> Callable:
+    """A rule whose results of complex numbers are real."""
+
+    def checked(call: Call) -> tuple[DType, DType]:
+        d, compute = rule(call)
+        return {dt.complex64: dt.float32, dt.complex128: dt.float64}.get(d, d), compute
+
+    return checked
+
+
 def same(call: Call) -> tuple[DType, DType]:
     """The type of the first tensor."""
     d = call.tensors()[0][1].dtype

@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...errors import DimensionError, DTypeError, KernelError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.kernel import Launch, flag, load
 from ...op.rules import as_input, float_input
 from ...tensors.construct import tensor

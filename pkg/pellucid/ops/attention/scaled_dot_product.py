@@ -11,8 +11,7 @@ import numpy as np
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import boolean, number
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.kernel import PIECE, Launch, Params, flag, is_direct, load
 from ...tensors.dtypes import float32
 from ...tensors.meta import Meta

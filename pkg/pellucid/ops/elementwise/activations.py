@@ -11,10 +11,9 @@ from ...autograd.composed import composed
 from ...autograd.formulas import without
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import elementwise, function, op
 from ...op.families import activation, of_one_or_over, unary
-from ...op.public import copied_over, function
+from ...op.public import copied_over
 from ...op.rules import float_only, float_or_complex, real
 from ...tensors.tensor import Tensor
 from .comparison import where
@@ -31,9 +30,7 @@ def with_threshold(input: Tensor, beta: float = 1.0, threshold: float = 20.0) ->
 relu = unary(
     "relu",
     elementwise(
-        "select(input, 0.0, input < 0.0 && !is_nan(input))",
-        i32="max(input, 0)",
-        u32="input",
+        "select(input, 0.0, input < 0.0 && !is_nan(input))", i32="max(input, 0)", u32="input",
         i64="i64_max(input, vec2<u32>(0u))",
     ),
     lambda input: np.where(input < 0, 0, input).astype(input.dtype), lambda g, out: without(g, out <= 0),

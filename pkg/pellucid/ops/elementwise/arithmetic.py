@@ -9,11 +9,8 @@ import numpy as np
 
 from ...autograd.formulas import without, zeros
 from ...errors import DTypeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, function, op
 from ...op.families import binary, unary
-from ...op.public import function
 from ...op.rules import floating, promote, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta

@@ -66,8 +66,7 @@ def _shift(name: str, kernel: Elementwise, reference, sentence: str):
 bitwise_left_shift = _shift(
     "bitwise_left_shift",
     elementwise(
-        "shift_left_i32(input, other)",
-        u32="shift_left_u32(input, other)",
+        "shift_left_i32(input, other)", u32="shift_left_u32(input, other)",
         i64="i64_shift_left(input, i64_places(other))",
     ),
     _left_shift, "Bits moved up by ``other`` places.",
@@ -75,8 +74,7 @@ bitwise_left_shift = _shift(
 bitwise_right_shift = _shift(
     "bitwise_right_shift",
     elementwise(
-        "shift_right_i32(input, other)",
-        u32="shift_right_u32(input, other)",
+        "shift_right_i32(input, other)", u32="shift_right_u32(input, other)",
         i64="i64_shift_right(input, i64_places(other))",
     ),
     _right_shift, "Bits moved down by ``other`` places; signed numbers keep their sign.",

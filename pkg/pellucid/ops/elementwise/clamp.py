@@ -8,9 +8,7 @@ import numpy as np
 
 from ...autograd.formulas import without
 from ...errors import RangeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, op
 from ...op.families import binary, of_tensors
 from ...op.rules import ordered
 from ...tensors.tensor import Tensor

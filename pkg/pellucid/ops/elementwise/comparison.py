@@ -9,16 +9,12 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...device.stream import stream
-from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ...errors import ArgumentError, DTypeError, RangeError
 from ...op.arguments import number, wrong
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise, moved
+from ...op.declaration import Call, elementwise, function, moved, op
 from ...op.families import compare, connective, predicate, unary
-from ...op.public import function
-from ...op.rules import boolean, logical, promote, refuse_complex, refusing
+from ...op.rules import boolean, logical, lone, promote, refusing
 from ...tensors.dtypes import get_default_dtype, uint8
-from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 
 # Complex numbers have no order.
@@ -101,18 +97,11 @@ def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Te
 
 
 def _fill_types(call: Call):
-    d = call["input"].dtype
     if call["mask"].dtype.kind != "b":
         raise DTypeError(
             f"mask must be bool, not {call['mask'].dtype}. Compare it with something, for example mask != 0."
         )
-    value = call["value"]
-    if isinstance(value, Meta) and value.rank:
-        raise ShapeError(
-            f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use where."
-        )
-    refuse_complex(value, d)
-    return d, d
+    return lone("value", "where")(call)
 
 
 @op(

@@ -10,12 +10,9 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
-from ...op.families import binary, unary
-from ...op.public import function
-from ...op.rules import floating, promote
+from ...op.declaration import Call, elementwise, function, op
+from ...op.families import binary, called, unary
+from ...op.rules import floating, promote, real_result
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .comparison import eq
@@ -23,11 +20,6 @@ from .functions import cos, sign, sin
 
 _PART = {dt.complex64: dt.float32, dt.complex128: dt.float64}
 _WHOLE = {part: whole for whole, part in _PART.items()}
-
-
-def _angle_types(call: Call):
-    d, compute = floating(call)
-    return _PART.get(d, d), compute
 
 
 def _angle(input):
@@ -45,7 +37,7 @@ angle = unary(
         f"select(select(0.0, {pi}, input < 0.0), input, is_nan(input))", i32=False,
         c64="atan2_of(input.y, input.x)", result="real",
     ), _angle, _angle_grad,
-    "The angle in radians from 1 to the number: 0 or pi of real ones.", dtype=_angle_types,
+    "The angle in radians from 1 to the number: 0 or pi of real ones.", dtype=real_result(floating),
     takes="any dtype", at=-1.5, in_place=False,
 )  # fmt: skip
 
@@ -88,9 +80,7 @@ def _resolve(name: str, what: str) -> Callable[[Tensor], Tensor]:
     def call(input: Tensor) -> Tensor:
         return input
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The tensor itself: {what} are computed at once."
-    return function(method=True)(call)
+    return called(name, f"The tensor itself: {what} are computed at once.", call, method=True)
 
 
 resolve_conj, resolve_neg = _resolve("resolve_conj", "conjugates"), _resolve("resolve_neg", "negatives")

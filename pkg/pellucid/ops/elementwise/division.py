@@ -9,11 +9,8 @@ import numpy as np
 
 from ...autograd.formulas import refused, zeros
 from ...errors import RangeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, function, op
 from ...op.families import binary, of_tensor
-from ...op.public import function
 from ...op.rules import floating, ordered
 from ...tensors.tensor import Tensor
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
-from ...op.public import function
+from ...op.declaration import Call, elementwise, function, op
 from ...op.rules import float_input
 from ...tensors.shape import axis as _axis
 from ...tensors.tensor import Tensor

@@ -10,11 +10,9 @@ from math import sqrt as _root
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, op
 from ...op.families import binary, elementary, of_tensors, unary
-from ...op.rules import float_only, float_or_complex, ordered, promote, real_floating, refusing
+from ...op.rules import float_only, float_or_complex, ordered, promote, real_floating, real_result, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 
@@ -23,18 +21,12 @@ erfc_of = np.vectorize(math.erfc, otypes=[np.float64])
 _SQRT_PI = _root(pi)
 
 
-def _size_types(call: Call):
-    """The type of the input; complex numbers have a size that is a float."""
-    d, compute = refusing(promote, "b")(call)
-    return {dt.complex64: dt.float32, dt.complex128: dt.float64}.get(d, d), compute
-
-
 abs = unary(
     "abs", elementwise(
         "abs(input)", u32="input", i64="i64_abs(input)", c64="hypot_of(input.x, input.y)", result="real"
     ), np.abs, lambda g, input: g * input.sgn(),
-    "Absolute value.", dtype=_size_types, takes="any dtype but bool; of complex numbers the result is real",
-    at=-0.5,
+    "Absolute value.", dtype=real_result(refusing(promote, "b")), at=-0.5,
+    takes="any dtype but bool; of complex numbers the result is real",
 )  # fmt: skip
 
 sign = unary(

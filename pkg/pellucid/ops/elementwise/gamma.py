@@ -6,16 +6,14 @@ References compute in float64: recurrences up to where asymptotic series hold.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ...autograd.formulas import refused
 from ...errors import RangeError
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import elementwise, function, op
 from ...op.families import binary, of_operands, of_tensors, unary
-from ...op.public import function
 from ...op.rules import float_only, real_floating
 from ...tensors.tensor import Tensor
 
@@ -168,27 +166,28 @@ def _density(g, input, other):
     return g * ((input - 1) * other.log() - other - input.lgamma()).exp()
 
 
-_SHARES: dict[str, Any] = {
-    "dtype": float_only, "takes": "floating point", "form": of_tensors, "at": (2.0, 1.5)
-}  # fmt: skip
-_NO_SHARE = {
-    name: refused(name, "Its second argument has one; detach the first.") for name in ("igamma", "igammac")
-}
-igamma = binary(
-    "igamma", "igamma_of(input, other)", _incomplete(False),
-    {"input": _NO_SHARE["igamma"], "other": _density},
-    "The lower share of the gamma function of ``input``, up to ``other``.", **_SHARES
-)  # fmt: skip
-igammac = binary(
-    "igammac", "igammac_of(input, other)", _incomplete(True),
-    {"input": _NO_SHARE["igammac"], "other": lambda g, input, other: -_density(g, input, other)},
-    "The upper share of the gamma function of ``input``, from ``other`` on.", **_SHARES
-)  # fmt: skip
+def _refused(name: str) -> Callable:
+    return refused(name, "Its second argument has one; detach the first.")
+
+
+def _share_of(name: str, upper: bool, sentence: str):
+    """Declare a share of the gamma function."""
+    return binary(
+        name, f"{name}_of(input, other)", _incomplete(upper),
+        {
+            "input": _refused(name),
+            "other": lambda g, input, other: _density(-g if upper else g, input, other),
+        },
+        sentence, dtype=float_only, takes="floating point", form=of_tensors, at=(2.0, 1.5),
+    )  # fmt: skip
+
+
+igamma = _share_of("igamma", False, "The lower share of the gamma function of ``input``, up to ``other``.")
+igammac = _share_of("igammac", True, "The upper share of the gamma function of ``input``, from ``other`` on.")
 zeta = binary(
     "zeta", "zeta_of(input, other)", lambda s, a: _zeta(s, a).astype(np.result_type(s, a)),
     {
-        "input": refused("zeta", "Its second argument has one; detach the first."),
-        "other": lambda g, input, other: g * -input * zeta(input + 1, other),
+        "input": _refused("zeta"), "other": lambda g, input, other: g * -input * zeta(input + 1, other),
     },
     "Hurwitz's zeta function: the sum of ``(k + other) ** -input`` over all k from 0.", form=of_operands,
     at=(2.0, 1.0), exports="special", dtype=real_floating,

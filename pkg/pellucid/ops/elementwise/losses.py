@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import elementwise, op
 from ...op.rules import floating
 from ...tensors.tensor import Tensor
 from .activations import hardtanh

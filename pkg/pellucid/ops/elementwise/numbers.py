@@ -10,12 +10,10 @@ import numpy as np
 from ...autograd.formulas import refused, without, zeros
 from ...errors import DTypeError
 from ...op.arguments import number
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, function, op
 from ...op.families import binary, of_tensor, of_tensors, unary
-from ...op.public import EXPORTS, function
-from ...op.rules import boolean, broadcast, float_only, ordered, promote, real_floating, refusing
+from ...op.public import EXPORTS
+from ...op.rules import alike, boolean, broadcast, float_only, ordered, promote, real_floating, refusing
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .arithmetic import pow
@@ -58,15 +56,6 @@ nextafter = binary(
 def at_zero(input: Tensor, values: Tensor) -> Tensor: ...
 
 
-def _one_type(call: Call):
-    found = ordered(call)
-    if call["input"].dtype is not call["values"].dtype:
-        raise DTypeError(
-            f"input is {call['input'].dtype} and values is {call['values'].dtype}. Convert one of them."
-        )
-    return found
-
-
 heaviside = binary(
     "heaviside",
     elementwise(
@@ -77,8 +66,8 @@ heaviside = binary(
     ),
     lambda input, values: np.where(input == 0, values, input > 0).astype(input.dtype),
     dict.fromkeys(("input", "values"), refused("heaviside", "Detach what it is given.")),
-    "0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0.", form=at_zero, dtype=_one_type,
-    takes="one real dtype",
+    "0 of negative numbers and NaN, 1 of positive ones, ``values`` at 0.", form=at_zero,
+    dtype=alike(ordered, "input", "values"), takes="one real dtype",
 )  # fmt: skip
 
 

@@ -6,9 +6,7 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import Call, elementwise, op
 from ...op.families import unary
 from ...op.rules import float_only, real
 from ...tensors.tensor import Tensor

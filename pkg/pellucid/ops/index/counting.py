@@ -9,10 +9,8 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, text
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.kernel import Launch, flag, load, per_element, physical
-from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index

@@ -14,16 +14,15 @@ import numpy as np
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import text
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.kernel import Launch, Params, flag, load, per_element, register_type
-from ...op.public import function
+from ...op.rules import alike
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis, broadcast_shapes
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..shape.joining import cat
-from .bounds import integers, of, outside
+from .bounds import of, outside
 from .sources import collect_launches, extreme_launches, put_launches
 
 # Sources per line up to which every output looks at all of them; more are sorted by where they go.
@@ -136,12 +135,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 # Writing
 
 
-def scatter_types(call: Call):
-    integers(call, "index")
-    x, src = call["input"], call["src"]
-    if x.dtype is not src.dtype:
-        raise DTypeError(f"'input' is {x.dtype} and 'src' is {src.dtype}. They must be equal.")
-    return x.dtype, x.dtype
+scatter_types = alike(of("input"), "input", "src")
 
 
 def scatter_shape(call: Call) -> Size:

@@ -13,11 +13,11 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.edges import LEAF
-from ...errors import DimensionError, DTypeError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
+from ...errors import DimensionError, ShapeError
+from ...op.declaration import Call, op
 from ...op.families import formed
 from ...op.kernel import PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
+from ...op.rules import alike
 from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis
@@ -155,13 +155,6 @@ _LARGE = 1 << 22
 _MARKS, _GROUPS = 2048, 1024
 
 
-def _types(call: Call):
-    found, m = of("src")(call), call["input"]
-    if m is not None and m.dtype is not found[0]:
-        raise DTypeError(f"'input' is {m.dtype} and 'src' is {found[0]}. They must be equal.")
-    return found
-
-
 def _shape(call: Call) -> Size:
     index, src, x = call["index"], call["src"], call["input"]
     if index.rank != 1 or src.rank != 2 or src.shape[0] != index.numel:
@@ -241,7 +234,7 @@ def _writing(name: str, public: str, add: bool, grad: Callable, doc: str) -> Cal
 
     return op(
         public=public,
-        dtype=_types,
+        dtype=alike(of("src"), "src", "input"),
         shape=_shape,
         kernel=lambda call: _launches(call, add),
         reference=reference,

@@ -7,8 +7,7 @@ import numpy as np
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.declaration import op
-from ...op.public import function
+from ...op.declaration import function, op
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
@@ -102,8 +101,10 @@ def _shared(g, input, dim, index, src, own, out):
 def scatter_combined(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, own: Tensor | None = None
 ) -> Tensor:
-    """Combine sources with what lies at their places; index and sources of one shape. The gradient of
-    extremes counts ``own``: what lay in the input before, where it takes no part."""
+    """Combine sources with what lies at their places; index and sources of one shape.
+
+    The gradient of extremes counts ``own``: what lay in the input before, where it takes no part.
+    """
 
 
 def _neutral(d: dt.DType, reduce: str) -> float:

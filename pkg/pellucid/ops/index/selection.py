@@ -9,10 +9,8 @@ import numpy as np
 
 from ...errors import ArgumentError, DimensionError, DTypeError, ShapeError
 from ...op.arguments import boolean
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.kernel import Launch, Params, flag, load, per_element, register_type
-from ...op.public import function
 from ...op.rules import as_input, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, broadcast_shapes
@@ -172,8 +170,10 @@ def _true_launches(call: Call) -> list[Launch]:
     grad=None,
 )
 def true_places(running: Tensor, count: int, shape: tuple[int, ...]) -> Tensor:
-    """The places of what is true in a shape, in order, a row for each axis. ``running`` is the running sum of
-    what is true, and ``count`` its last element."""
+    """The places of what is true, in order, a row for each axis.
+
+    ``running`` is the running sum of what is true in the shape, int32, and ``count`` its last element.
+    """
 
 
 def _chosen_launch(call: Call, rows: int, places: int, spread: bool) -> Launch:
@@ -205,7 +205,10 @@ def _chosen_grad(g: Tensor, running: Tensor) -> Tensor:
     grad={"input": _chosen_grad},
 )
 def chosen_rows(input: Tensor, running: Tensor, count: int) -> Tensor:
-    """The rows that are chosen, in order; ``running`` and ``count`` as in `true_places`."""
+    """The rows that are chosen, in order.
+
+    ``running`` and ``count`` are those of `true_places`.
+    """
 
 
 @op(

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.kernel import NATIVE, PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
-from ...op.public import function
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType

@@ -12,11 +12,9 @@ from ...autograd.edges import LEAF
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import any_number
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.elementwise import cast_launch
 from ...op.kernel import Launch
-from ...op.public import function
 from ...op.rules import refuse_complex
 from ...quant.rows import row_chunks
 from ...tensors.dtypes import LARGEST_HALF, DType, complex64, float32

@@ -7,8 +7,7 @@ from math import prod
 from ...autograd.composed import composed
 from ...autograd.edges import LEAF
 from ...errors import ShapeError
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.kernel import Launch
 from ...quant.rows import RowStorage, row_chunks
 from ...tensors.shape import Size

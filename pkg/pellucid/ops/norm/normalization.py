@@ -9,8 +9,7 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt

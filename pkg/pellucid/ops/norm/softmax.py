@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 
 from ...errors import DTypeError
-from ...op.call import Call
-from ...op.declaration import docstring, op
+from ...op.declaration import Call, docstring, op
 from ...op.families import formed
 from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input

@@ -12,10 +12,8 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.kernel import KernelSource, Launch, Params, flag, is_direct, load
-from ...op.public import function
 from ...quant.format import BLOCK_FORMATS, FORMATS
 from ...quant.planes import dequantize_planes, dequantize_rows, repack_blocks
 from ...quant.rows import as_matrix, row_chunks
@@ -190,8 +188,10 @@ def _grad_of_input(g: Tensor, weight: list[Tensor]) -> Tensor:
     grad={"input": lambda g, weight: _grad_of_input(g, weight), "bias": lambda g: g},
 )
 def quant_linear(input: Tensor, weight: list[Tensor], bias: Tensor | None = None) -> Tensor:
-    """`nn.functional.linear` for a quantized weight, as row chunks of one format; products are added in
-    float32, and the result has the dtype of the input."""
+    """``out[..., j] = sum_l input[..., l] * weight[j, l] + bias[j]`` for a quantized weight.
+
+    As `nn.functional.linear`; the weight is row chunks of one format, and products are added in float32.
+    """
 
 
 def _product_shape(call: Call) -> Size:
@@ -234,7 +234,10 @@ def _product_launches(call: Call) -> list[Launch]:
     grad={"input": lambda g, weight: quant_linear(g, weight)},
 )
 def quant_product(input: Tensor, weight: list[Tensor]) -> Tensor:
-    """``out[..., l] = sum_j input[..., j] * weight[j, l]``: what `quant_linear` does to gradients."""
+    """``out[..., l] = sum_j input[..., j] * weight[j, l]`` for a quantized weight.
+
+    What `quant_linear` does to gradients.
+    """
 
 
 # Rows and values
@@ -279,7 +282,10 @@ def _embedding_reference(weight, indices):
     grad=None,
 )
 def quant_embedding(weight: list[Tensor], indices: Tensor) -> Tensor:
-    """`embedding` for a quantized table, as row chunks: float32, bit for bit the rows of `dequantize`."""
+    """Rows of a quantized table as float32: ``out[..., :] = weight[indices[...], :]``.
+
+    As `embedding`; bit for bit the rows of `dequantize`.
+    """
 
 
 def values_launch(name: str, m: Meta, first: int, count: int, start: int, out: str = "out") -> Launch:
@@ -299,7 +305,10 @@ def values_launch(name: str, m: Meta, first: int, count: int, start: int, out: s
     grad=None,
 )
 def dequantize_chunks(weight: list[Tensor]) -> Tensor:
-    """`dequantize` of a weight as row chunks of one format."""
+    """The values of a quantized weight.
+
+    As `dequantize`, of row chunks of one format.
+    """
 
 
 @function(exports=None, method=True, aten="dequantize.self")
@@ -355,6 +364,8 @@ def _repack_reference(planes, raw, format, rows, columns, start, count):
 def repack_rows(
     planes: Tensor, raw: Tensor, format: str, rows: int, columns: int, start: int, count: int
 ) -> Tensor:
-    """Write rows ``start`` to ``start + count - 1`` of the planes of a weight (rows, columns) from the blocks
-    of a GGUF file, with which the words ``raw`` begin. Both numbers are multiples of 16, unless the rows end
-    the weight."""
+    """Write rows ``start`` to ``start + count - 1`` of a weight's planes from the blocks of a GGUF file.
+
+    The words ``raw`` begin with these blocks. Both numbers are multiples of 16, unless the rows end the
+    weight, which is (rows, columns).
+    """

@@ -13,11 +13,9 @@ from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import by_name, element_type, number
-from ...op.declaration import op
-from ...op.elementwise import elementwise, moved
+from ...op.declaration import elementwise, function, moved, op
 from ...op.kernel import physical
 from ...op.plan import NoStorage
-from ...op.public import function
 from ...op.rules import sized, stated
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor

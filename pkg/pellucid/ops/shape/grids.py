@@ -9,8 +9,8 @@ import numpy as np
 
 from ...errors import ArgumentError, RangeError, ShapeError
 from ...op.arguments import wrong
-from ...op.declaration import docstring
-from ...op.public import function
+from ...op.declaration import docstring, function
+from ...op.families import called
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
@@ -124,9 +124,7 @@ def _triangle_indices(name: str, places: Callable, which: str, part: str) -> Cal
 
     known = {"row, col": "size of the matrix.", "offset": f"the diagonal {part} elements count."}
     sentence = f"Rows and columns of the {which} triangle of a matrix, as two rows, by rows."
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = docstring(sentence, {"Args": known})
-    return function()(call)
+    return called(name, docstring(sentence, {"Args": known}), call)
 
 
 tril_indices = _triangle_indices("tril_indices", np.tril_indices, "lower", "up to which")

@@ -11,13 +11,12 @@ import numpy as np
 
 from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ...op.arguments import by_name
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.elementwise import launch_copy
 from ...op.expression import MANY
+from ...op.families import called
 from ...op.kernel import Launch, Params, load, per_element, physical, register_type
 from ...op.planning import metas_of
-from ...op.public import function
 from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type
 from ...tensors.meta import Meta, meta
@@ -196,9 +195,7 @@ def _stack(name: str, doc: str, as_part: Callable, dim: int | None) -> Callable[
         parts = [as_part(x, m) for x, m in zip(tensors, metas, strict=True)]
         return _join_as(name, parts, min(metas[0].rank, 2) // 2 if dim is None else dim, out)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return function()(call)
+    return called(name, doc, call)
 
 
 hstack = _stack(

@@ -6,16 +6,12 @@ import numpy as np
 
 from ...autograd.formulas import zeros
 from ...errors import ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.elementwise import moved
+from ...op.declaration import Call, function, moved, op
 from ...op.inplace import in_place
 from ...op.kernel import Launch, register_type
-from ...op.public import function
-from ...op.rules import refuse_complex, same
+from ...op.rules import lone, same
 from ...tensors.dtypes import DType
 from ...tensors.formats import contiguous_format, memory_format, packed, preserve_format
-from ...tensors.meta import Meta
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 
@@ -111,18 +107,8 @@ def copy(input: Tensor, src: Tensor) -> Tensor:
 copy_ = in_place(copy.op)
 
 
-def _fill_types(call: Call):
-    value = call["value"]
-    if isinstance(value, Meta) and value.rank:
-        raise ShapeError(
-            f"value has shape {tuple(value.shape)}; give a number or a tensor without axes, or use copy_."
-        )
-    refuse_complex(value, call["input"].dtype)
-    return call["input"].dtype, call["input"].dtype
-
-
 @op(
-    dtype=_fill_types,
+    dtype=lone("value", "copy_"),
     kernel=moved("{value}"),
     reference=lambda input, value: np.broadcast_to(value, input.shape),
     grad={"input": zeros, "value": lambda g: g},

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...errors import ShapeError
 from ...op.arguments import integers, wrong
+from ...op.families import called
 from ...op.public import function
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -99,9 +100,7 @@ def _atleast(rank: int, doc: str) -> Callable:
         made = tuple([_at_least(x, rank) for x in given])
         return made[0] if len(tensors) == 1 and not is_list else made
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return function(aten=(f"{name}.default(self)", f"{name}.Sequence"))(call)
+    return called(name, doc, call, aten=(f"{name}.default(self)", f"{name}.Sequence"))
 
 
 atleast_1d = _atleast(1, "Tensors without axes as ones of one element, others as they are.")

@@ -8,10 +8,8 @@ from typing import Any
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DimensionError, RangeError, ShapeError
 from ...op.arguments import integers
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.inplace import show
-from ...op.public import function
 from ...op.slow_path import call_slowly
 from ...op.symbols import SYMBOLS, settled
 from ...tensors.shape import axis, index

@@ -11,6 +11,7 @@ from ...autograd.grad_mode import grad_enabled
 from ...autograd.nodes import Node
 from ...errors import ArgumentError, DimensionError, ShapeError
 from ...op.arguments import integers
+from ...op.families import called
 from ...op.public import function
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -227,10 +228,8 @@ def _split_along(name: str, dim: int, least: int, sentence: str) -> Callable:
                 )
         return tensor_split(input, how, along)
 
-    split_along.__name__ = split_along.__qualname__ = name
-    split_along.__doc__ = sentence
     aten = (f"{name}.int(self, sections)", f"{name}.array(self, indices)")
-    return function(method=True, aten=aten)(split_along)
+    return called(name, sentence, split_along, method=True, aten=aten)
 
 
 hsplit = _split_along(

@@ -6,9 +6,7 @@ from math import prod
 
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...op.arguments import by_name, element_type, integers
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.public import function
+from ...op.declaration import Call, function, op
 from ...tensors.dtypes import DType, bfloat16
 from ...tensors.meta import meta
 from ...tensors.shape import Size, axis, broadcast_shapes, broadcast_strides, infer, sizes, view_strides
