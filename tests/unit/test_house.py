@@ -10,7 +10,6 @@ LONGER = {
     "device/native.py": 448,
     "device/stream.py": 704,
     "op/symbols.py": 547,
-    "ops/quant/products.py": 434,
 }
 # One reader in each language, and a loop of the hot path beside it, which a test holds to it.
 PARSERS = {

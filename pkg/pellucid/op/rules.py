@@ -134,7 +134,7 @@ def alike(rule: Callable, first: str, *others: str) -> Callable:
 def real_result(rule: Callable) -> Callable:
     """A rule whose results of complex numbers are real."""
 
-    def checked(call: Call) -> tuple[DType, DType]:
+    def checked(call: Call):
         d, compute = rule(call)
         return {dt.complex64: dt.float32, dt.complex128: dt.float64}.get(d, d), compute
 

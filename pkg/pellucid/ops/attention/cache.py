@@ -160,9 +160,8 @@ def _cached_shape(call: Call) -> Size:
         )
     sinks = call["sinks"]
     if sinks is not None and sinks.shape != (query.shape[1],):
-        raise ShapeError(
-            f"sinks of shape {tuple(sinks.shape)} must be a number for each of {query.shape[1]} heads."
-        )
+        given, heads = tuple(sinks.shape), query.shape[1]
+        raise ShapeError(f"sinks of shape {given} must be a number for each of {heads} heads.")
     mask, scores = call["attn_mask"], Size((*query.shape[:3], key.shape[2]))
     if mask is not None and broadcast_shapes(mask.shape, scores) != scores:
         raise ShapeError(

@@ -24,11 +24,8 @@ def _scaled_k(order: float, z):
     """``exp(z) K(z)`` of z whose square root is 1 or more."""
     root = np.sqrt(2 * z)[..., None]
     with np.errstate(all="ignore"):
-        values = (
-            np.exp(-(_NODES**2))
-            * np.cosh(2 * order * np.arcsinh(_NODES / root))
-            / np.sqrt(root**2 + _NODES**2)
-        )
+        values = np.exp(-(_NODES**2)) * np.cosh(2 * order * np.arcsinh(_NODES / root))
+        values = values / np.sqrt(root**2 + _NODES**2)
     return 2 * _STEP * (values.sum(-1) - values[..., 0] / 2)
 
 

@@ -150,12 +150,11 @@ def isin(
     invert: bool = False,
 ) -> Tensor:
     """Whether each element is one of others; ``invert`` whether it is none."""
-    device = next((x.device for x in (elements, test_elements) if isinstance(x, Tensor)), None)
+    both = elements, test_elements
+    device = next((x.device for x in both if isinstance(x, Tensor)), None)
     if device is None:
         raise ArgumentError("isin: elements or test_elements must be a Tensor.")
-    given, known = [
-        x if isinstance(x, Tensor) else tensor(x, device=device) for x in (elements, test_elements)
-    ]
+    given, known = [x if isinstance(x, Tensor) else tensor(x, device=device) for x in both]
     if not known._meta.numel:
         found = zeros(*given._meta.shape, dtype=dt.bool_, device=device)
     else:

@@ -153,9 +153,8 @@ def embedding_bag(
     if mode == "max" and scale_grad_by_freq:
         raise RangeError("embedding_bag: max mode does not support scaling the gradient by the frequency.")
     if weight.dim() != 2:
-        raise ShapeError(
-            f"embedding_bag: weight has shape {tuple(weight.shape)}; it must be (rows, columns)."
-        )
+        given = tuple(weight.shape)
+        raise ShapeError(f"embedding_bag: weight has shape {given}; it must be (rows, columns).")
     if per_sample_weights is not None:
         if mode != "sum":
             raise DTypeError("embedding_bag: per_sample_weights need mode='sum'.")

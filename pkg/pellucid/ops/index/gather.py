@@ -118,15 +118,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     k = axis(dim, input.dim())
     if input.dim() != indices.dim():
-        raise ShapeError(
-            f"take_along_dim: input {tuple(input.shape)} and indices {tuple(indices.shape)} need as many "
-            f"axes each."
-        )
+        shapes = f"input {tuple(input.shape)} and indices {tuple(indices.shape)}"
+        raise ShapeError(f"take_along_dim: {shapes} need as many axes each.")
     if not indices.dtype.is_integer:
         raise DTypeError(f"take_along_dim: indices are {indices.dtype}. Convert them with .long().")
-    shape = broadcast_shapes(
-        *[tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
-    )
+    others = [tuple(1 if j == k else n for j, n in enumerate(t.shape)) for t in (input, indices)]
+    shape = broadcast_shapes(*others)
     wide = input.expand(*shape[:k], input.shape[k], *shape[k + 1 :])
     places = indices.expand(*shape[:k], indices.shape[k], *shape[k + 1 :])
     return gather(wide, dim, where(places < 0, places + input.shape[k], places))
@@ -141,9 +138,8 @@ scatter_types = alike(of("input"), "input", "src")
 def scatter_shape(call: Call) -> Size:
     _along_shape(call)
     if call["src"].shape != call["index"].shape:
-        raise ShapeError(
-            f"src {tuple(call['src'].shape)} and index {tuple(call['index'].shape)} must have one shape."
-        )
+        shapes = f"src {tuple(call['src'].shape)} and index {tuple(call['index'].shape)}"
+        raise ShapeError(f"{shapes} must have one shape.")
     return call["input"].shape
 
 

@@ -121,9 +121,8 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     k = axis(dim, len(shape))
     expected = (*shape[:k], index._meta.numel, *shape[k + 1 :])
     if tuple(source._meta.shape) != expected:
-        raise ShapeError(
-            f"index_copy: source has shape {tuple(source._meta.shape)}; it must have {expected}."
-        )
+        given = tuple(source._meta.shape)
+        raise ShapeError(f"index_copy: source has shape {given}; it must have {expected}.")
     if source._meta.dtype is not input._meta.dtype:
         raise DTypeError(
             f"index_copy: source is {source._meta.dtype}, input {input._meta.dtype}. Convert one."

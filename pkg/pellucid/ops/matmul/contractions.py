@@ -147,10 +147,8 @@ def addmv(
 ) -> Tensor:
     """``beta * input + alpha * (mat @ vec)``; ``input`` is not read where beta is 0."""
     if (mat._meta.rank, vec._meta.rank) != (2, 1):
-        raise ShapeError(
-            f"addmv: takes a matrix and a vector, not shapes {tuple(mat._meta.shape)} and "
-            f"{tuple(vec._meta.shape)}."
-        )
+        shapes = f"{tuple(mat._meta.shape)} and {tuple(vec._meta.shape)}"
+        raise ShapeError(f"addmv: takes a matrix and a vector, not shapes {shapes}.")
     own = input.unsqueeze(-1) if input._meta.rank else input
     return addmm(own, mat, vec.unsqueeze(1), beta=beta, alpha=alpha).squeeze(1)
 

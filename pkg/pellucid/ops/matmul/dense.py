@@ -334,10 +334,8 @@ def addmm(
         return product
     input = _added("addmm", input, mat1, out_dtype)
     if broadcast_shapes(input.shape, product.shape) != product.shape:
-        raise ShapeError(
-            f"addmm: input of shape {tuple(input.shape)} does not broadcast to {tuple(product.shape)}. "
-            f"Reshape it."
-        )
+        own, wanted = tuple(input.shape), tuple(product.shape)
+        raise ShapeError(f"addmm: input of shape {own} does not broadcast to {wanted}. Reshape it.")
     return product + (input if beta == 1 else input * beta)
 
 

@@ -30,10 +30,8 @@ def _shape(call: Call) -> Size:
             f"takes {weight.shape[1]}."
         )
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise ShapeError(
-            f"bias has shape {tuple(bias.shape)}, weight makes {weight.shape[0]} features. Give "
-            f"({weight.shape[0]},)."
-        )
+        given, features = tuple(bias.shape), weight.shape[0]
+        raise ShapeError(f"bias has shape {given}, weight makes {features} features. Give ({features},).")
     return Size((*x.shape[:-1], weight.shape[0]))
 
 

@@ -37,9 +37,8 @@ def broadcast_shapes(*shapes) -> Size:
         >>> torch.broadcast_shapes((2,), (3, 1), (1, 1, 1))
         Size([1, 3, 2])
     """
-    return common_shape(
-        *[s if isinstance(s, (tuple, list)) else (index(s, "broadcast_shapes: shapes"),) for s in shapes]
-    )
+    each = [s if isinstance(s, (tuple, list)) else (index(s, "broadcast_shapes: shapes"),) for s in shapes]
+    return common_shape(*each)
 
 
 @function(aten=("meshgrid.default", "meshgrid.indexing(tensors, *, indexing)"))
@@ -69,10 +68,8 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
     if indexing == "xy":
         order[:2] = order[:2][::-1]
     shape = tuple([x._meta.numel for x in order])
-    grids = [
-        expand_size(reshape(x, *[-1 if k == j else 1 for j in range(len(order))]), shape)
-        for k, x in enumerate(order)
-    ]
+    along = [[-1 if k == j else 1 for j in range(len(order))] for k in range(len(order))]
+    grids = [expand_size(reshape(x, *own), shape) for x, own in zip(order, along, strict=True)]
     if indexing == "xy":
         grids[:2] = grids[:2][::-1]
     return tuple(grids)
