@@ -21,7 +21,6 @@ from ..op.planning import Op
 from ..op.rules import floating
 from ..op.slow_path import regular
 from ..tensors import dtypes as dt
-from ..tensors.dtypes import DType
 from ..tensors.meta import Meta
 
 # Ops whose kernels take the elements as they are.
@@ -34,7 +33,7 @@ def is_wide(o: Op, values: tuple) -> bool:
         return False
     flat = [v for value in values for v in (value if isinstance(value, (list, tuple)) else (value,))]
     metas = [v._meta for v in flat if hasattr(v, "_meta")]
-    named_wide = any(isinstance(v, DType) and v in WIDE for v in flat)
+    named_wide = any(isinstance(v, dt.DType) and v in WIDE for v in flat)
     if not (named_wide or any(m.dtype in WIDE for m in metas) or _becomes_wide(o, metas)):
         return False
     if metas:
@@ -52,7 +51,7 @@ def _becomes_wide(o: Op, metas: list[Meta]) -> bool:
 def _narrow(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_narrow, value)) if type(value) in (list, tuple) else value
-    if isinstance(value, DType):
+    if isinstance(value, dt.DType):
         return WIDE.get(value, value)
     return (
         value.to(WIDE[value._meta.dtype]) if hasattr(value, "_meta") and value._meta.dtype in WIDE else value

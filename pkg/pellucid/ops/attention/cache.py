@@ -28,8 +28,7 @@ def _rotary_shape(call: Call) -> Size:
     if x.rank < 2 or cos.rank != 2 or cos.shape != sin.shape or 2 * cos.shape[1] > x.shape[-1]:
         raise ShapeError(
             f"input {tuple(x.shape)}, cos {tuple(cos.shape)}, sin {tuple(sin.shape)}: give (..., time, "
-            f"head_dim) and two tables "
-            "(positions, half) with 2 * half <= head_dim."
+            "head_dim) and two tables (positions, half) with 2 * half <= head_dim."
         )
     return as_input(call)
 

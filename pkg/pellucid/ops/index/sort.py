@@ -14,7 +14,6 @@ from ...op.declaration import Call, function, op
 from ...op.kernel import NATIVE, PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
-from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..reduce.extremum import order_holes
@@ -43,7 +42,7 @@ class ValuesAndIndices(NamedTuple):
 def order_launches(
     call: Call,
     x: str,
-    d: DType,
+    d: dt.DType,
     rows: int,
     columns: int,
     descending: bool,
@@ -77,7 +76,7 @@ def order_launches(
     return [*made, _finish(d, rows, columns, columns, columns, order)] if values else made
 
 
-def _digits(d: DType, bits: int) -> list[int]:
+def _digits(d: dt.DType, bits: int) -> list[int]:
     """The first bits of the digits by which elements of a dtype differ, the lowest first."""
     if d.itemsize == 8:
         return list(range(0, 64, 4))
@@ -129,7 +128,7 @@ def _by_digits(
     return made
 
 
-def _finish(d: DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
+def _finish(d: dt.DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
     params: Params = {"count": rows * keep, "columns": columns, "entries": entries, "keep": keep}
     file = load("index/sort/finish").fill({"T": register_type(d)})
     return per_element(file, rows * keep, params, bind={"x": "input", "order": order})

@@ -9,7 +9,6 @@ from ...op.call import Call
 from ...op.kernel import KernelSource, Launch, Params, flag, load, register_type
 from ...op.kernel.turns import boxes
 from ...tensors import dtypes as dt
-from ...tensors.dtypes import DType
 from .choice import variant_for
 from .variants import Shape, Variant
 
@@ -43,7 +42,7 @@ class MatrixOperand:
 _HALVES = {dt.float16: "half_to_float({})", dt.bfloat16: "bfloat_to_float({})"}
 
 
-def read_as(source: KernelSource, binding: str, d: DType, in_fours: bool) -> KernelSource:
+def read_as(source: KernelSource, binding: str, d: dt.DType, in_fours: bool) -> KernelSource:
     """A kernel that reads an operand of dtype ``d``; ``load4_<binding>`` is one load if it lies in fours."""
     if d is not dt.float32:
         source = source.retype(binding, d)
@@ -66,7 +65,7 @@ def in_parts(
     call: Call,
     launches: list[Launch],
     parts: int,
-    d: DType,
+    d: dt.DType,
     bias: str | None,
     size: int,
     columns: int,
@@ -122,7 +121,7 @@ class Product:
         size = self.rows * self.columns
         return in_parts(call, [first], variant.parts, d, bias, size, self.columns, batch=self.batch)
 
-    def _whole_launch(self, d: DType, a: str, b: str) -> Launch:
+    def _whole_launch(self, d: dt.DType, a: str, b: str) -> Launch:
         """Of integers: one invocation an element, which walks the depth."""
         kind = register_type(d)
         holes = {"T": kind} if kind == "vec2<u32>" else {"T": kind, "combined": "sum + x * y"}
@@ -135,7 +134,7 @@ class Product:
             params |= {f"{name}_{place}": stride for place, stride in vars(side).items()}
         return Launch(load("matmul/whole").fill(holes), -(-count // 64), params, bind={"a": a, "b": b})
 
-    def _launch(self, variant: Variant, d: DType, a: str, b: str, bias: str | None) -> Launch:
+    def _launch(self, variant: Variant, d: dt.DType, a: str, b: str, bias: str | None) -> Launch:
         tile = variant.tile
         a_in_fours, b_in_fours = self.a.is_in_fours, self.b.is_in_fours
         if tile is not None:
@@ -169,7 +168,7 @@ class Product:
         source = read_as(source, "bias", d, False)
         return Launch(source, groups, self._params | {"groups": groups}, bind=_bindings(a, b, bias))
 
-    def _direct_launches(self, call: Call, d: DType, a: str, b: str, bias: str | None) -> list[Launch]:
+    def _direct_launches(self, call: Call, d: dt.DType, a: str, b: str, bias: str | None) -> list[Launch]:
         """Dispatches without workgroup memory, one for every piece of the depth; each writes columns of its
         own."""
         pieces = boxes(1, self.depth)

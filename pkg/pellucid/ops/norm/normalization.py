@@ -13,7 +13,6 @@ from ...op.declaration import Call, op
 from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
-from ...tensors.dtypes import DType
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
 from ..reduce.reductions import mean, sum, wide_mean
@@ -91,7 +90,7 @@ def _last(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(range(-len(shape), 0))
 
 
-def _rms_eps(d: DType, eps: float | None) -> float:
+def _rms_eps(d: dt.DType, eps: float | None) -> float:
     return _EPSILON[d] if eps is None else eps
 
 

@@ -85,8 +85,7 @@ def _copy_shape(call: Call):
     if len(source) > len(target) or any(n not in (1, m) for n, m in zip(source, tail, strict=True)):
         raise ShapeError(
             f"src of shape {tuple(source)} does not broadcast to {tuple(target)}. Reshape it so that its "
-            "lengths "
-            "agree, counted from the right, or are 1."
+            "lengths agree, counted from the right, or are 1."
         )
     return target
 
