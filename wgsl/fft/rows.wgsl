@@ -3,9 +3,11 @@
 // As fft/pass_4 with all passes in one dispatch, for rows of a power of two that workgroup memory
 // holds: every element is read once and written once. The last pass is one of twos where N is no
 // power of four.
+// With REAL rows of 2 N real numbers are transformed as N complex ones, of which the first half of
+// their spectrum is made: with z[k] = even[k] + i odd[k], out[k] = even[k] + exp(-pi i k / N) odd[k].
 //
-// x     (rows, N)   contiguous
-// out   (rows, N)
+// x     (rows, N)   contiguous; with REAL (rows, 2 N)
+// out   (rows, N)   with REAL (rows, N + 1)
 // grid  one workgroup per ROWS rows; a lane makes EACH times four elements of a row
 // turns 64
 //
@@ -17,6 +19,7 @@ const ROWS = 1u;
 // 1, 2 or 4
 const EACH = 1u;
 const INVERSE = false;
+const REAL = false;
 
 const QUARTER = N / 4u;
 const LANES = QUARTER / EACH;
@@ -62,9 +65,16 @@ fn root_place(k: u32) -> u32 { return k + k / 16u + k / 256u; }
 
 fn padded(i: u32) -> u32 { return i + i / 8u; }
 
+fn loaded(i: u32) -> vec2<f32> {
+    if (REAL) {
+        return vec2<f32>(load_x(2u * i).x, load_x(2u * i + 1u).x);
+    }
+    return load_x(i);
+}
+
 fn first_four(base: u32, j: u32) -> Four {
-    return Four(load_x(base + j), load_x(base + j + QUARTER), load_x(base + j + 2u * QUARTER),
-        load_x(base + j + 3u * QUARTER));
+    return Four(loaded(base + j), loaded(base + j + QUARTER), loaded(base + j + 2u * QUARTER),
+        loaded(base + j + 3u * QUARTER));
 }
 
 fn take(at: u32, j: u32) -> Four {
@@ -111,6 +121,29 @@ fn store_four(base: u32, j: u32, four: Four) {
     store_out(base + j + QUARTER, params.scale * four.b);
     store_out(base + j + 2u * QUARTER, params.scale * four.c);
     store_out(base + j + 3u * QUARTER, params.scale * four.d);
+}
+
+fn keep_four(at: u32, j: u32, four: Four) {
+    held[padded(at + j)] = four.a;
+    held[padded(at + j + QUARTER)] = four.b;
+    held[padded(at + j + 2u * QUARTER)] = four.c;
+    held[padded(at + j + 3u * QUARTER)] = four.d;
+}
+
+// Elements k and N - k of a spectrum of real numbers, k up to N / 2; `half` is exp(-pi i / N).
+fn store_pair(base: u32, at: u32, k: u32, half: vec2<f32>) {
+    let a = 0.5 * held[padded(at + k)];
+    let b = 0.5 * held[padded(at + (N - k) % N)];
+    let even = vec2<f32>(a.x + b.x, a.y - b.y);
+    let odd = vec2<f32>(a.y + b.y, b.x - a.x);
+    var root = factor(k / 2u);
+    if (k % 2u == 1u) {
+        root = complex_mul(root, half);
+    }
+    let turned = complex_mul(root, odd);
+    store_out(base + k, params.scale * (even + turned));
+    let other = even - turned;
+    store_out(base + N - k, params.scale * vec2<f32>(other.x, -other.y));
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -166,6 +199,23 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             workgroupBarrier();
         }
         step /= 4u;
+    }
+    if (REAL) {
+        workgroupBarrier();  // all have been taken
+        keep_four(at, j, four_0);
+        if (EACH > 1u) { keep_four(at, j + LANES, four_1); }
+        if (EACH > 2u) {
+            keep_four(at, j + 2u * LANES, four_2);
+            keep_four(at, j + 3u * LANES, four_3);
+        }
+        workgroupBarrier();
+        if (row < params.rows) {
+            let half = unit_root(1u, 2u * N, 0.5 * vec2<f32>(params.step_high, params.step_low));
+            for (var k = j; k <= N / 2u; k += LANES) {
+                store_pair(row * (N + 1u), at, k, half);
+            }
+        }
+        return;
     }
     if (row >= params.rows) {
         return;

@@ -1,13 +1,13 @@
-// for s in order:  out[keys[order[s]], c] = apply(out[keys[order[s]], c], src[order[s], c])
+// for s in order:  out[runs[s], c] = apply(out[runs[s], c], src[order[s], c])
 //
-// The second half of a scatter that adds: `order` sorts the keys, so the sources of a row are a run of
+// The second half of a scatter that adds: `runs` are the sorted keys, so the sources of a row are a run of
 // neighbours. A lane folds what a run has in one CHUNK: the first part of a run goes into `out`, which has
 // the base, each other one into `parts`, and with JOINS a second dispatch folds these into `out`. So what
 // meets is added in the same order on every run. Of very many chunks a dispatch joins the `window` from
 // `begin` on.
 //
-// keys   (sources)          u32; of a source that goes nowhere the largest u32
-// order  (sources)          u32, stable
+// runs   (sources)          u32, sorted; of sources that go nowhere the largest u32
+// order  (sources)          u32, the source of each
 // src    (sources, width)   contiguous
 // parts  (chunks, width)
 // out    (rows, width)
@@ -20,7 +20,7 @@ const CHUNK = 64u;
 const JOINS = false;
 
 struct Params {
-    keys_offset: u32,
+    runs_offset: u32,
     order_offset: u32,
     src_offset: u32,
     count: u32,
@@ -30,25 +30,21 @@ struct Params {
     width: u32,
 }
 
-@group(0) @binding(0) var<storage, read> keys: array<u32>;
+@group(0) @binding(0) var<storage, read> runs: array<u32>;
 @group(0) @binding(1) var<storage, read> order: array<u32>;
 @group(0) @binding(2) var<storage, read> src: array<T>;
 @group(0) @binding(3) var<storage, read_write> parts: array<T>;
 @group(0) @binding(4) var<storage, read_write> out: array<T>;
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn load_keys(i: u32) -> u32 { return keys[params.keys_offset + i]; }
+fn load_runs(i: u32) -> u32 { return runs[params.runs_offset + i]; }
 fn load_order(i: u32) -> u32 { return order[params.order_offset + i]; }
 fn load_src(i: u32) -> T { return src[params.src_offset + i]; }
 fn apply(a: T, b: T) -> T { return a + b; }
 
-fn key_of(s: u32) -> u32 {
-    return load_keys(load_order(s));
-}
-
 // Whether a source is not the first of its run.
 fn goes_on(s: u32) -> bool {
-    return s > 0u && key_of(s - 1u) == key_of(s);
+    return s > 0u && load_runs(s - 1u) == load_runs(s);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -66,15 +62,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (first >= params.sources || !goes_on(first)) {
             return;
         }
-        let key = key_of(first);
+        let key = load_runs(first);
         let is_later = chunk > params.begin && chunk > 1u && goes_on(first - CHUNK)
-            && key_of(first - CHUNK) == key;
+            && load_runs(first - CHUNK) == key;
         if (is_later || key == 0xffffffffu) {
             return;
         }
         var value = out[key * params.width + column];
         for (var c = chunk; c < params.begin + params.window && c * CHUNK < params.sources; c++) {
-            if (key_of(c * CHUNK) != key) {
+            if (load_runs(c * CHUNK) != key) {
                 break;
             }
             value = apply(value, parts[c * params.width + column]);
@@ -83,7 +79,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let first = k / params.width;
-    let key = key_of(first);
+    let key = load_runs(first);
     let is_part = goes_on(first);
     if ((is_part && first % CHUNK != 0u) || key == 0xffffffffu) {
         return;
@@ -94,11 +90,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         value = apply(out[key * params.width + column], value);
     }
     for (var s = first + 1u; s < end; s++) {
-        let source = load_order(s);
-        if (load_keys(source) != key) {
+        if (load_runs(s) != key) {
             break;
         }
-        value = apply(value, load_src(source * params.width + column));
+        value = apply(value, load_src(load_order(s) * params.width + column));
     }
     if (is_part) {
         parts[first / CHUNK * params.width + column] = value;

@@ -18,7 +18,18 @@ from .edges import LEAF
 # conjugate by themselves, formulas are right as they stand, as are those of views.
 _AS_THEY_STAND = frozenset(
     {"cast", "neg", "sum", "mean", "clone", "copy", "cat", "where", "masked_fill"}
-    | {"sgn", "complex", "conj_physical", "transform", "eig", "eigh", "cholesky_factor", "qr", "svd"}
+    | {
+        "sgn",
+        "complex",
+        "conj_physical",
+        "transform",
+        "half_transform",
+        "eig",
+        "eigh",
+        "cholesky_factor",
+        "qr",
+        "svd",
+    }
 )
 
 # What sees every saved tensor, the last pair of functions in force: (pack, unpack); see `graph`.

@@ -46,7 +46,7 @@ VARIANTS = ("shared", "subgroups", "integer")
 # The variables of a variant that is not the name of one alone.
 VARIABLES = {"integer": {"PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}}
 # Ops and files that a software adapter launches in a variant only.
-OPS_OF_VARIANTS = {"squares_about_mean"}
+OPS_OF_VARIANTS = {"half_transform", "squares_about_mean"}
 OF_VARIANTS = {
     *(f"attention/{name}" for name in ("combine", "decode", "decode_step", "prefill")),
     *(f"conv/{name}" for name in ("tiled", "weight_rows", "weight_tiled")),

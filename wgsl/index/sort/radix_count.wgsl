@@ -2,16 +2,16 @@
 //
 // First step of a pass of a sort by digits; their running sum, then index/sort/radix_move.
 //
-// x       (rows, columns)      contiguous; `apply` turns a value into bits, high word first
-// counts  (rows, 16, blocks)   u32
-// grid    one workgroup per row and block of BLOCK entries
-// turns   BLOCK // WORKGROUP + 16
+// x       (rows, columns)       contiguous; `apply` turns a value into bits, high word first
+// counts  (rows, 256, blocks)   u32
+// grid    one workgroup per row and four blocks of BLOCK entries, a multiple of 8 * WORKGROUP
+// turns   BLOCK // WORKGROUP + 8
 // source  Merrill and Grimshaw 2011, "High performance and scalable radix sorting"
 // uses    order
 
 alias T = f32;
 const WORKGROUP = 256u;
-const BLOCK = 4096u;
+const BLOCK = 2048u;
 const FLOAT = true;
 const SIGNED = false;
 const DESCENDING = false;
@@ -31,8 +31,30 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
-// Of each digit 16, so that few lanes meet.
-var<workgroup> tally: array<atomic<u32>, 256>;
+// Of each block the counts of all digits.
+var<workgroup> tally: array<atomic<u32>, 4u * WORKGROUP>;
+
+fn digit_at(base: u32, column: u32) -> u32 {
+    return order_digit(apply(load_x(base + min(column, params.columns - 1u))), params.shift);
+}
+
+fn four_digits(base: u32, column: u32) -> vec4<u32> {
+    return vec4<u32>(digit_at(base, column), digit_at(base, column + WORKGROUP),
+        digit_at(base, column + 2u * WORKGROUP), digit_at(base, column + 3u * WORKGROUP));
+}
+
+fn count_one(digit: u32, column: u32, block: u32) {
+    if (column < params.columns) {
+        atomicAdd(&tally[block * WORKGROUP + digit], 1u);
+    }
+}
+
+fn count_four(digits: vec4<u32>, column: u32, block: u32) {
+    count_one(digits.x, column, block);
+    count_one(digits.y, column + WORKGROUP, block);
+    count_one(digits.z, column + 2u * WORKGROUP, block);
+    count_one(digits.w, column + 3u * WORKGROUP, block);
+}
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -41,23 +63,27 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (group >= params.groups) {
         return;
     }
-    let row = group / params.blocks;
-    let block = group % params.blocks;
-    atomicStore(&tally[lane], 0u);
-    workgroupBarrier();
-    for (var i = lane; i < BLOCK; i += WORKGROUP) {
-        let column = block * BLOCK + i;
-        if (column < params.columns) {
-            let digit = order_digit(apply(load_x(row * params.columns + column)), params.shift);
-            atomicAdd(&tally[digit * 16u + lane % 16u], 1u);
-        }
+    let fours = (params.blocks + 3u) / 4u;
+    let row = group / fours;
+    let first = group % fours * 4u;
+    for (var k = 0u; k < 4u; k++) {
+        atomicStore(&tally[k * WORKGROUP + lane], 0u);
     }
     workgroupBarrier();
-    if (lane < 16u) {
-        var sum = 0u;
-        for (var k = 0u; k < 16u; k++) {
-            sum += atomicLoad(&tally[lane * 16u + k]);
+    for (var i = lane; i < 4u * BLOCK; i += 8u * WORKGROUP) {
+        let base = row * params.columns;
+        let digits_0 = four_digits(base, first * BLOCK + i);
+        let digits_1 = four_digits(base, first * BLOCK + i + 4u * WORKGROUP);
+        count_four(digits_0, first * BLOCK + i, i / BLOCK);
+        count_four(digits_1, first * BLOCK + i + 4u * WORKGROUP, i / BLOCK);
+    }
+    workgroupBarrier();
+    // Neighbouring lanes have neighbouring blocks, and store side by side.
+    for (var i = lane; i < 4u * WORKGROUP; i += WORKGROUP) {
+        let block = first + i % 4u;
+        if (block < params.blocks) {
+            let sum = atomicLoad(&tally[i % 4u * WORKGROUP + i / 4u]);
+            counts[(row * 256u + i / 4u) * params.blocks + block] = sum;
         }
-        counts[(row * 16u + lane) * params.blocks + block] = sum;
     }
 }

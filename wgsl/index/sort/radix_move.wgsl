@@ -2,28 +2,33 @@
 //   where x[row, i] is number r of the entries of block b that have digit d
 //
 // Second step of a pass of a sort by digits, the lowest first: entries with equal digits keep their
-// order. In a block, each lane counts its neighbouring entries by digit; the running sum of these
-// counts, digit by digit, tells where each goes. Counts of two digits share a word.
+// order. A workgroup sorts the digits of its block, four bits at a time; then values and places change
+// places in its memory, so that neighbouring lanes load and store side by side. For each four bits a
+// lane counts its entries; the running sum of these counts, number by number, tells where each goes.
+// Counts of two numbers share a word.
 //
-// x       (rows, columns)      contiguous; `apply` turns a value into bits, high word first
-// places  (rows, columns)      u32; read only with HAS_PLACES, else the columns
-// ends    (rows, 16, blocks)   u32, the running sum of index/sort/radix_count
-// values  (rows, columns)      written only with HAS_VALUES
-// order   (rows, columns)      U: u32, or int64
-// grid    one workgroup per row and block of WORKGROUP * PER entries
-// turns   2 * PER + 32
+// x       (rows, columns)       contiguous; `apply` turns a value into bits, high word first
+// places  (rows, columns)       u32; read only with HAS_PLACES, else the columns
+// ends    (rows, 256, blocks)   u32, the running sum of index/sort/radix_count
+// values  (rows, columns)       written only with HAS_VALUES
+// order   (rows, columns)       U: u32, or int64
+// grid    one workgroup per row and block of 16 * WORKGROUP entries
+// turns   64
 // source  Merrill and Grimshaw 2011, "High performance and scalable radix sorting"
 // uses    order
 
 alias T = f32;
 alias U = u32;
-const WORKGROUP = 256u;
-const PER = 16u;
+const WORKGROUP = 128u;
 const FLOAT = true;
 const SIGNED = false;
 const DESCENDING = false;
 const HAS_PLACES = true;
 const HAS_VALUES = true;
+// Whether an element is a word.
+const NARROW = true;
+
+const BLOCK = 16u * WORKGROUP;
 
 struct Params {
     x_offset: u32,
@@ -47,14 +52,197 @@ fn load_places(i: u32) -> u32 { return places[params.places_offset + i]; }
 fn load_ends(i: u32) -> u32 { return ends[params.ends_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 fn result(place: u32) -> U { return place; }
+fn word(value: T) -> u32 { return bitcast<u32>(value); }
+fn of_word(bits: u32) -> T { return bitcast<T>(bits); }
 
-// Of digits d and d + 8 in the low and the high half of word d * WORKGROUP + lane.
-var<workgroup> tally: array<u32, 8u * WORKGROUP>;
-var<workgroup> sums: array<u32, WORKGROUP>;
-var<workgroup> firsts: array<u32, 16>;
+// At first four digits of entries a word; the entries in order, by their number in the block, with
+// one slot in 17 left out, so that lanes meet different banks of the memory; how many entries of a
+// lane have numbers n and n + 8, the low and the high half of word n * WORKGROUP + lane, with one slot
+// in 9 left out; sums of lanes. Then pairs of entries in order, one slot in 9 left out; what changes
+// places; where the entries of each digit go, less their place in the block.
+var<workgroup> memory: array<u32, 32u * WORKGROUP>;
+const ITEMS = BLOCK / 4u;
+const TALLY = ITEMS + 17u * WORKGROUP;
+const FIRSTS = 30u * WORKGROUP;
+const MOVED = 9u * WORKGROUP;
 
-fn tallied(digit: u32, lane: u32) -> u32 {
-    return (tally[(digit & 7u) * WORKGROUP + lane] >> (16u * (digit >> 3u))) & 0xffffu;
+fn item_slot(i: u32) -> u32 { return ITEMS + i + i / 16u; }
+
+fn tally_slot(i: u32) -> u32 { return TALLY + i + i / 8u; }
+
+fn digit_of(s: u32) -> u32 { return (memory[s / 4u] >> (8u * (s & 3u))) & 255u; }
+
+fn entry_of(i: u32) -> u32 { return (memory[i / 2u + i / 16u] >> (16u * (i & 1u))) & 0xfffu; }
+
+fn digit_at(row: u32, column: u32) -> u32 {
+    let value = load_x(row * params.columns + min(column, params.columns - 1u));
+    // behind all entries, as the last of their digit
+    return select(255u, order_digit(apply(value), params.shift), column < params.columns);
+}
+
+fn four_digits(row: u32, first: u32) -> u32 {
+    let a = digit_at(row, first);
+    let b = digit_at(row, first + 1u);
+    let c = digit_at(row, first + 2u);
+    let d = digit_at(row, first + 3u);
+    return a | (b << 8u) | (c << 16u) | (d << 24u);
+}
+
+fn clear(lane: u32) {
+    for (var n = 0u; n < 8u; n++) {
+        memory[tally_slot(n * WORKGROUP + lane)] = 0u;
+    }
+}
+
+// How many entries of a lane with n there were before; after `scan` of all.
+fn counted(n: u32, lane: u32) -> u32 {
+    let half = (n & 8u) << 1u;
+    let at = tally_slot((n & 7u) * WORKGROUP + lane);
+    let here = memory[at];
+    memory[at] = here + (1u << half);
+    return (here >> half) & 0xffffu;
+}
+
+fn count_four(digits: u32, lane: u32) {
+    counted(digits & 15u, lane);
+    counted((digits >> 8u) & 15u, lane);
+    counted((digits >> 16u) & 15u, lane);
+    counted((digits >> 24u) & 15u, lane);
+}
+
+// The running sum over all words: of eight by a lane, then over the lanes.
+fn scan(lane: u32) {
+    workgroupBarrier();
+    let first = TALLY + 9u * lane;
+    var own = 0u;
+    for (var k = 0u; k < 8u; k++) {
+        own += memory[first + k];
+    }
+    var running = own;
+    for (var distance = 1u; distance < WORKGROUP; distance = distance * 2u) {
+        memory[FIRSTS + lane] = running;
+        workgroupBarrier();
+        if (lane >= distance) {
+            running += memory[FIRSTS + lane - distance];
+        }
+        workgroupBarrier();
+    }
+    memory[FIRSTS + lane] = running;
+    workgroupBarrier();
+    // All of the low numbers come before the high ones.
+    running = running - own + (memory[FIRSTS + WORKGROUP - 1u] << 16u);
+    for (var k = 0u; k < 8u; k++) {
+        let here = memory[first + k];
+        memory[first + k] = running;
+        running += here;
+    }
+    workgroupBarrier();
+}
+
+// An entry by the low four bits of its digit; it takes the high ones along.
+fn put_low(digit: u32, entry: u32, lane: u32) {
+    memory[item_slot(counted(digit & 15u, lane))] = entry | ((digit >> 4u) << 12u);
+}
+
+fn put_low_four(digits: u32, first: u32, lane: u32) {
+    put_low(digits & 255u, first, lane);
+    put_low((digits >> 8u) & 255u, first + 1u, lane);
+    put_low((digits >> 16u) & 255u, first + 2u, lane);
+    put_low(digits >> 24u, first + 3u, lane);
+}
+
+// Two entries in a word.
+fn pair(at: u32) -> u32 { return memory[at] | (memory[at + 1u] << 16u); }
+
+// The same, counted by the four bits that they took along.
+fn counted_pair(at: u32, lane: u32) -> u32 {
+    let both = pair(at);
+    counted((both >> 12u) & 15u, lane);
+    counted(both >> 28u, lane);
+    return both;
+}
+
+fn put_pair(both: u32, lane: u32) {
+    memory[item_slot(counted((both >> 12u) & 15u, lane))] = both & 0xfffu;
+    memory[item_slot(counted(both >> 28u, lane))] = (both >> 16u) & 0xfffu;
+}
+
+fn mark_first(i: u32) {
+    let digit = digit_of(memory[item_slot(i)]);
+    if (i == 0u || digit_of(memory[item_slot(max(i, 1u) - 1u)]) != digit) {
+        memory[FIRSTS + digit] = i;
+    }
+}
+
+fn end_before(row: u32, digit: u32, block: u32) -> u32 {
+    let before = (row * 256u + digit) * params.blocks + block;
+    return select(0u, load_ends(max(before, 1u) - 1u), before > 0u);
+}
+
+fn hold_values(base: u32, i: u32, last: u32) {
+    let a = word(load_x(base + min(i, last)));
+    let b = word(load_x(base + min(i + WORKGROUP, last)));
+    let c = word(load_x(base + min(i + 2u * WORKGROUP, last)));
+    let d = word(load_x(base + min(i + 3u * WORKGROUP, last)));
+    hold(i, vec4<u32>(a, b, c, d));
+}
+
+fn four_places(base: u32, i: u32, last: u32) -> vec4<u32> {
+    let a = load_places(base + min(i, last));
+    let b = load_places(base + min(i + WORKGROUP, last));
+    let c = load_places(base + min(i + 2u * WORKGROUP, last));
+    let d = load_places(base + min(i + 3u * WORKGROUP, last));
+    return vec4<u32>(a, b, c, d);
+}
+
+fn hold(i: u32, words: vec4<u32>) {
+    memory[MOVED + i] = words.x;
+    memory[MOVED + i + WORKGROUP] = words.y;
+    memory[MOVED + i + 2u * WORKGROUP] = words.z;
+    memory[MOVED + i + 3u * WORKGROUP] = words.w;
+}
+
+// Moves the value of the entry that is number i, and returns where it went.
+fn move_value(base: u32, i: u32, entries: u32) -> u32 {
+    if (i >= entries) {
+        return 0xffffffffu;
+    }
+    let entry = entry_of(i);
+    var value = T();
+    if (NARROW) {
+        value = of_word(memory[MOVED + entry]);
+    } else {
+        value = load_x(base + entry);
+    }
+    let to = memory[FIRSTS + order_digit(apply(value), params.shift)] + i;
+    if (HAS_VALUES) {
+        values[to] = value;
+    }
+    return to;
+}
+
+fn move_place(start: u32, i: u32, to: u32) {
+    if (to == 0xffffffffu) {
+        return;
+    }
+    let entry = entry_of(i);
+    if (HAS_PLACES) {
+        order[to] = result(memory[MOVED + entry]);
+    } else {
+        order[to] = result(start + entry);
+    }
+}
+
+fn move_four(base: u32, i: u32, entries: u32) -> vec4<u32> {
+    return vec4<u32>(move_value(base, i, entries), move_value(base, i + WORKGROUP, entries),
+        move_value(base, i + 2u * WORKGROUP, entries), move_value(base, i + 3u * WORKGROUP, entries));
+}
+
+fn move_four_places(start: u32, i: u32, to: vec4<u32>) {
+    move_place(start, i, to.x);
+    move_place(start, i + WORKGROUP, to.y);
+    move_place(start, i + 2u * WORKGROUP, to.z);
+    move_place(start, i + 3u * WORKGROUP, to.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -66,66 +254,113 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let row = group / params.blocks;
     let block = group % params.blocks;
-    let start = (block * WORKGROUP + lane) * PER;
-    for (var d = 0u; d < 8u; d++) {
-        tally[d * WORKGROUP + lane] = 0u;
+    let start = block * BLOCK;
+    let base = row * params.columns + start;
+    let entries = min(BLOCK, params.columns - start);
+    let word_0 = four_digits(row, start + 4u * lane);
+    let word_1 = four_digits(row, start + 4u * (lane + WORKGROUP));
+    let word_2 = four_digits(row, start + 4u * (lane + 2u * WORKGROUP));
+    let word_3 = four_digits(row, start + 4u * (lane + 3u * WORKGROUP));
+    let end_low = end_before(row, lane, block);
+    let end_high = end_before(row, lane + WORKGROUP, block);
+    clear(lane);
+    memory[lane] = word_0;
+    memory[lane + WORKGROUP] = word_1;
+    memory[lane + 2u * WORKGROUP] = word_2;
+    memory[lane + 3u * WORKGROUP] = word_3;
+    workgroupBarrier();
+    let digits_0 = memory[4u * lane];
+    let digits_1 = memory[4u * lane + 1u];
+    let digits_2 = memory[4u * lane + 2u];
+    let digits_3 = memory[4u * lane + 3u];
+    count_four(digits_0, lane);
+    count_four(digits_1, lane);
+    count_four(digits_2, lane);
+    count_four(digits_3, lane);
+    scan(lane);
+    let first = 16u * lane;
+    put_low_four(digits_0, first, lane);
+    put_low_four(digits_1, first + 4u, lane);
+    put_low_four(digits_2, first + 8u, lane);
+    put_low_four(digits_3, first + 12u, lane);
+    clear(lane);
+    workgroupBarrier();
+    let at = item_slot(first);
+    var pair_0 = counted_pair(at, lane);
+    var pair_1 = counted_pair(at + 2u, lane);
+    var pair_2 = counted_pair(at + 4u, lane);
+    var pair_3 = counted_pair(at + 6u, lane);
+    var pair_4 = counted_pair(at + 8u, lane);
+    var pair_5 = counted_pair(at + 10u, lane);
+    var pair_6 = counted_pair(at + 12u, lane);
+    var pair_7 = counted_pair(at + 14u, lane);
+    scan(lane);
+    put_pair(pair_0, lane);
+    put_pair(pair_1, lane);
+    put_pair(pair_2, lane);
+    put_pair(pair_3, lane);
+    put_pair(pair_4, lane);
+    put_pair(pair_5, lane);
+    put_pair(pair_6, lane);
+    put_pair(pair_7, lane);
+    workgroupBarrier();
+    for (var i = lane; i < BLOCK; i += 4u * WORKGROUP) {
+        mark_first(i);
+        mark_first(i + WORKGROUP);
+        mark_first(i + 2u * WORKGROUP);
+        mark_first(i + 3u * WORKGROUP);
     }
-    for (var k = 0u; k < PER; k++) {
-        if (start + k < params.columns) {
-            let digit = order_digit(apply(load_x(row * params.columns + start + k)), params.shift);
-            tally[(digit & 7u) * WORKGROUP + lane] += 1u << (16u * (digit >> 3u));
-        }
+    pair_0 = pair(at);
+    pair_1 = pair(at + 2u);
+    pair_2 = pair(at + 4u);
+    pair_3 = pair(at + 6u);
+    pair_4 = pair(at + 8u);
+    pair_5 = pair(at + 10u);
+    pair_6 = pair(at + 12u);
+    pair_7 = pair(at + 14u);
+    workgroupBarrier();
+    memory[FIRSTS + lane] = end_low - memory[FIRSTS + lane];
+    memory[FIRSTS + WORKGROUP + lane] = end_high - memory[FIRSTS + WORKGROUP + lane];
+    memory[9u * lane] = pair_0;
+    memory[9u * lane + 1u] = pair_1;
+    memory[9u * lane + 2u] = pair_2;
+    memory[9u * lane + 3u] = pair_3;
+    memory[9u * lane + 4u] = pair_4;
+    memory[9u * lane + 5u] = pair_5;
+    memory[9u * lane + 6u] = pair_6;
+    memory[9u * lane + 7u] = pair_7;
+    let last = entries - 1u;
+    if (NARROW) {
+        hold_values(base, lane, last);
+        hold_values(base, lane + 4u * WORKGROUP, last);
+        hold_values(base, lane + 8u * WORKGROUP, last);
+        hold_values(base, lane + 12u * WORKGROUP, last);
+    }
+    var places_0 = vec4<u32>();
+    var places_1 = vec4<u32>();
+    var places_2 = vec4<u32>();
+    var places_3 = vec4<u32>();
+    if (HAS_PLACES) {
+        places_0 = four_places(base, lane, last);
+        places_1 = four_places(base, lane + 4u * WORKGROUP, last);
+        places_2 = four_places(base, lane + 8u * WORKGROUP, last);
+        places_3 = four_places(base, lane + 12u * WORKGROUP, last);
     }
     workgroupBarrier();
-    // The running sum over all words: of eight by a lane, then over the lanes.
-    var own = 0u;
-    for (var k = 0u; k < 8u; k++) {
-        own += tally[lane * 8u + k];
-    }
-    var running = own;
-    for (var distance = 1u; distance < WORKGROUP; distance = distance * 2u) {
-        sums[lane] = running;
+    let to_0 = move_four(base, lane, entries);
+    let to_1 = move_four(base, lane + 4u * WORKGROUP, entries);
+    let to_2 = move_four(base, lane + 8u * WORKGROUP, entries);
+    let to_3 = move_four(base, lane + 12u * WORKGROUP, entries);
+    if (HAS_PLACES) {
+        workgroupBarrier();  // all have been taken
+        hold(lane, places_0);
+        hold(lane + 4u * WORKGROUP, places_1);
+        hold(lane + 8u * WORKGROUP, places_2);
+        hold(lane + 12u * WORKGROUP, places_3);
         workgroupBarrier();
-        if (lane >= distance) {
-            running += sums[lane - distance];
-        }
-        workgroupBarrier();
     }
-    sums[lane] = running;
-    workgroupBarrier();
-    // All of the low digits come before the high ones.
-    running = running - own + (sums[WORKGROUP - 1u] << 16u);
-    for (var k = 0u; k < 8u; k++) {
-        let here = tally[lane * 8u + k];
-        tally[lane * 8u + k] = running;
-        running += here;
-    }
-    workgroupBarrier();
-    // Where the entries of each digit go, less the number of those before them in the block.
-    if (lane < 16u) {
-        let before = (row * 16u + lane) * params.blocks + block;
-        var first = 0u;
-        if (before > 0u) {
-            first = load_ends(before - 1u);
-        }
-        firsts[lane] = first - tallied(lane, 0u);
-    }
-    workgroupBarrier();
-    for (var k = 0u; k < PER; k++) {
-        if (start + k < params.columns) {
-            let at = row * params.columns + start + k;
-            let value = load_x(at);
-            let digit = order_digit(apply(value), params.shift);
-            let target_place = firsts[digit] + tallied(digit, lane);
-            tally[(digit & 7u) * WORKGROUP + lane] += 1u << (16u * (digit >> 3u));
-            var place = start + k;
-            if (HAS_PLACES) {
-                place = load_places(at);
-            }
-            if (HAS_VALUES) {
-                values[target_place] = value;
-            }
-            order[target_place] = result(place);
-        }
-    }
+    move_four_places(start, lane, to_0);
+    move_four_places(start, lane + 4u * WORKGROUP, to_1);
+    move_four_places(start, lane + 8u * WORKGROUP, to_2);
+    move_four_places(start, lane + 12u * WORKGROUP, to_3);
 }

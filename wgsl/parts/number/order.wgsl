@@ -17,10 +17,10 @@ fn order_key(value: vec2<u32>) -> vec2<u32> {
     return select(key, ~key, DESCENDING);
 }
 
-// Four bits of a key, from bit `shift` of its 64 on.
+// Eight bits of a key, from bit `shift` of its 64 on.
 fn order_digit(value: vec2<u32>, shift: u32) -> u32 {
     let key = order_key(value);
-    return (select(key.y, key.x, shift >= 32u) >> (shift % 32u)) & 15u;
+    return (select(key.y, key.x, shift >= 32u) >> (shift % 32u)) & 255u;
 }
 
 fn order_before(a: vec2<u32>, a_index: u32, b: vec2<u32>, b_index: u32) -> bool {

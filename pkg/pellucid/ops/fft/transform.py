@@ -81,12 +81,12 @@ def _lanes() -> int:
     return 1 << most.bit_length() - 1
 
 
-def _rows(call: Call, n: int) -> Launch:
-    """All passes in one dispatch."""
+def _rows(call: Call, n: int, holes: dict[str, str]) -> Launch:
+    """All passes in one dispatch, of rows of n complex numbers."""
     each = max(n // 4 // _lanes(), 1)
     together = max(_FEWEST * 4 * each // n, 1)
-    rows = call.out.numel // n
-    holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "INVERSE": flag(call["inverse"])}
+    rows = prod(call["input"].shape[:-1])
+    holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", **holes}
     bind = {"x": "input", "out": "out"}
     return Launch("fft/rows", -(-rows // together), {"rows": rows} | _step(n), holes, bind)
 
@@ -95,7 +95,7 @@ def _passes(call: Call) -> list[Launch]:
     shape, dim = call["input"].shape, call["dim"]
     n, inner = shape[dim], prod(shape[dim + 1 :])
     if _is_held(n, inner):
-        return [_rows(call, n)]
+        return [_rows(call, n, {"INVERSE": flag(call["inverse"])})]
     made, done, source = [], 1, "input"
     steps = radices(n)
     for k, radix in enumerate(steps):
@@ -134,6 +134,33 @@ def _reference(input, dim, inverse, scale):
 def transform(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
     """``out[k] = scale * sum_j exp(-2 pi i j k / n) input[j]`` along an axis counted from the first; with
     ``inverse`` the exponents are positive."""
+
+
+@op(
+    public="rfft",
+    dtype=_types,
+    shape=lambda call: Size((*call["input"].shape[:-1], call["input"].shape[-1] // 2 + 1)),
+    kernel=lambda call: _rows(call, call["input"].shape[-1] // 2, {"REAL": "true"}),
+    reference=lambda input, scale: scale * np.fft.rfft(input.astype(np.float64)),
+    grad={"input": lambda g, input_meta, scale: _of_half(g, input_meta.shape[-1], scale)},
+)
+def half_transform(input: Tensor, scale: float) -> Tensor:
+    """The first half of the transform of rows of real numbers, as many as `_is_held` of half of them says."""
+
+
+def _of_half(g: Tensor, n: int, scale: float) -> Tensor:
+    k = g.dim() - 1
+    return dft(cat([g, _zeros(g, k, n - g.shape[k])], k), k, True, scale).real
+
+
+def half_dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
+    """The first half of the transform of a real signal; arguments as `dft`."""
+    m = input._meta
+    n = m.shape[dim]
+    is_last = dim == m.rank - 1 and n % 2 == 0 and not inverse and m.numel
+    if is_last and m.device.type == "webgpu" and m.dtype is dt.float32 and _is_held(n // 2, 1):
+        return half_transform(input, scale)
+    return dft(input, dim, inverse, scale).narrow(dim, 0, n // 2 + 1)
 
 
 @op(

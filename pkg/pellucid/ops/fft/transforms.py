@@ -15,7 +15,7 @@ from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from ..shape.creation import arange
 from ..shape.joining import cat, roll
-from .transform import dft
+from .transform import dft, half_dft
 
 # By name: what goes in and comes out, whether exponents are positive, what it computes. "half" is that half
 # of a spectrum along the last transformed axis of which the other half is the conjugate.
@@ -110,9 +110,7 @@ def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -
         if given == "half" and k == axes[-1]:
             x = _real_of_half(x, k, counts[-1], inverse, factor)
         else:
-            x = dft(x, k, inverse, factor)
-            if made == "half" and k == axes[-1]:
-                x = x.narrow(k, 0, counts[-1] // 2 + 1)
+            x = (half_dft if made == "half" and k == axes[-1] else dft)(x, k, inverse, factor)
     return x
 
 

@@ -177,7 +177,7 @@ def _occurrence_launches(call: Call) -> list[Launch]:
     none = load("index/segment_base").fill({"T": "vec2<u32>", "HAS_BASE": "false"})
     file = load("index/occurrences").fill({"LOCAL": flag(bins <= _LOCAL), "BINS": f"{_LOCAL}u"})
     return [
-        per_element(none, bins, {"count": bins}, bind={"x": "index"}),
+        per_element(none, -(-bins // 4), {"count": bins}, bind={"x": "index"}),
         Launch(file, -(-count // (256 * 64)), {"count": count, "bins": bins}),
     ]
 

@@ -22,10 +22,9 @@ from ..shape.movement import contiguous
 
 # Entries that one workgroup sorts: keys of 8 bytes and places of 4 stay below 16 KiB of workgroup memory.
 SORTED_AT_ONCE = 1024
-# Longer rows are sorted by their digits; of shorter ones sorted blocks are merged.
-_MERGED = 4096
-# Entries that a lane moves: of up to so many entries more, for fewer blocks have one dispatch to add them up.
-_PER_OF_MANY, _PER_OF_FEW, _FEW = 8, 16, 1 << 21
+# Longer rows are sorted by their digits, in blocks, and from a block on, where there are so many entries; of
+# others sorted blocks are merged.
+_MERGED, _BLOCK, _MANY = 4096, 2048, 1 << 20
 # The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
@@ -50,16 +49,19 @@ def order_launches(
     values: str | None = None,
     bits: int = 64,
 ) -> list[Launch]:
-    """The dispatches that write the stable order of every row of ``x`` into ``out``: a temporary of uint32,
-    or with ``values``, which get the elements in order, an output of int64. Of unsigned numbers only so many
-    ``bits`` are in use."""
+    """The dispatches that write the stable order of every row of ``x`` into ``out``: an output of int64, with
+    ``values`` only, or else a temporary of uint32. ``values`` gets the elements in order; it, too, is made here
+    unless it is an output. Of unsigned numbers only so many ``bits`` are in use."""
     holes = order_holes(d, descending)
-    if columns > _MERGED:
+    for name, kind in ((out, dt.uint32), (values, NATIVE[holes["T"]])):
+        if name and name not in call.op.outputs:
+            call.temporary(name, (rows * columns,), kind)
+    if columns > _MERGED or (columns >= _BLOCK and rows * columns >= _MANY):
         return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
-    order = "order" if values else out
+    order = f"{out}_places" if values else out
     merges = max(-(-columns // SORTED_AT_ONCE) - 1, 0).bit_length()
     names = [f"{order}{k}" for k in range(merges)] + [order]
-    for name in names:
+    for name in names[: None if values else -1]:
         call.temporary(name, (rows * columns,), dt.uint32)
     block = min(SORTED_AT_ONCE, max(2, 1 << (columns - 1).bit_length()))
     blocks = -(-columns // block)
@@ -73,18 +75,21 @@ def order_launches(
         params = {"count": rows * columns, "columns": columns, "run": SORTED_AT_ONCE << k}
         bind = {"x": x, "places": names[k], "order": names[k + 1]}
         made.append(per_element(file, rows * columns, params, bind=bind))
-    return [*made, _finish(d, rows, columns, columns, columns, order)] if values else made
+    if values:
+        bind = {"x": x, "order": order, "values": values, "indices": out}
+        made.append(_finish(call, d, rows, columns, columns, columns, bind))
+    return made
 
 
 def _digits(d: dt.DType, bits: int) -> list[int]:
     """The first bits of the digits by which elements of a dtype differ, the lowest first."""
     if d.itemsize == 8:
-        return list(range(0, 64, 4))
+        return list(range(0, 64, 8))
     low = {dt.float16: 12, dt.bfloat16: 16}.get(d, 0)
     # Narrow integers have their sign in all bits above their own.
     used = 32 if d.is_floating_point else min(8 * d.itemsize if d is not dt.bool_ else 1, bits)
-    signed = [60] if used < 32 and d.is_signed else []
-    return [*range(32 + low, 32 + used, 4), *signed]
+    signed = [56] if used < 32 and d.is_signed else []
+    return [*range(32 + low, 32 + used, 8), *signed]
 
 
 def _by_digits(
@@ -98,40 +103,44 @@ def _by_digits(
     values: str | None,
 ) -> list[Launch]:
     """A pass for each digit: how often each occurs in each block, running sums of that, and the entries."""
-    per = _PER_OF_FEW if rows * columns <= _FEW else _PER_OF_MANY
-    blocks = -(-columns // (256 * per))
+    blocks = -(-columns // _BLOCK)
     groups = rows * blocks
-    if values is None:
-        call.temporary(out, (rows * columns,), dt.uint32)
-    call.temporary("counts", (16 * groups,), dt.uint32)
-    call.temporary("ends", (16 * groups,), dt.uint32)
+    call.temporary("counts", (256 * groups,), dt.uint32)
+    call.temporary("ends", (256 * groups,), dt.uint32)
     for k in (0, 1):
         call.temporary(f"values{k}", (rows * columns,), NATIVE[holes["T"]])
         call.temporary(f"places{k}", (rows * columns,), dt.uint32)
-    count = load("index/sort/radix_count").fill({**holes, "BLOCK": f"{256 * per}u"})
-    move = load("index/sort/radix_move").fill({**holes, "PER": f"{per}u"})
+    count = load("index/sort/radix_count").fill({**holes, "BLOCK": f"{_BLOCK}u"})
+    wide = {"NARROW": "false", "word": "value.x", "of_word": "vec2<u32>(bits, 0u)"}
+    move = load("index/sort/radix_move").fill({**holes, **(wide if holes["T"] == "vec2<u32>" else {})})
     made: list[Launch] = []
     source, known = x, None
     for k, shift in enumerate(digits):
         params: Params = {"groups": groups, "columns": columns, "blocks": blocks, "shift": shift}
-        made.append(Launch(count, groups, params, bind={"x": source}))
-        made += running_sums(call, "counts", "ends", 16 * groups)
+        fours = rows * -(-blocks // 4)
+        made.append(Launch(count, fours, {**params, "groups": fours}, bind={"x": source}))
+        made += running_sums(call, "counts", "ends", 256 * groups)
         own, target, places = {"HAS_PLACES": flag(known is not None)}, f"values{k % 2}", f"places{k % 2}"
         if k == len(digits) - 1:
             target, places = values or target, out
-            own["HAS_VALUES"] = flag(values is not None)
-            if values is not None:
-                own |= {"U": "vec2<u32>", "result": "vec2<u32>(place, 0u)"}
+            own |= {"HAS_VALUES": flag(values is not None), **_places(call, out)}
         bind = {"x": source, "places": known or "ends", "values": target, "order": places}
         made.append(Launch(move.fill(own), groups, params, bind=bind))
         source, known = target, places
     return made
 
 
-def _finish(d: dt.DType, rows: int, columns: int, entries: int, keep: int, order: str) -> Launch:
+def _places(call: Call, out: str) -> dict[str, str]:
+    """Holes of a kernel that writes places into an output, if it is one."""
+    return {"U": "vec2<u32>", "result": "vec2<u32>(place, 0u)"} if out in call.op.outputs else {}
+
+
+def _finish(
+    call: Call, d: dt.DType, rows: int, columns: int, entries: int, keep: int, bind: dict[str, str]
+) -> Launch:
     params: Params = {"count": rows * keep, "columns": columns, "entries": entries, "keep": keep}
-    file = load("index/sort/finish").fill({"T": register_type(d)})
-    return per_element(file, rows * keep, params, bind={"x": "input", "order": order})
+    file = load("index/sort/finish").fill({"T": register_type(d), **_places(call, bind["indices"])})
+    return per_element(file, rows * keep, params, bind=bind)
 
 
 def _rows(shape) -> tuple[int, int]:
@@ -242,7 +251,8 @@ def _topk_launches(call: Call) -> list[Launch]:
         return []
     if k > _MOST:
         order = order_launches(call, "input", m.dtype, rows, columns, call["largest"], "order")
-        return [*order, _finish(m.dtype, rows, columns, columns, k, "order")]
+        bind = {"x": "input", "order": "order", "values": "values", "indices": "indices"}
+        return [*order, _finish(call, m.dtype, rows, columns, columns, k, bind)]
     # Every block keeps its best k; of what is kept the best are chosen again, until one block is left.
     holes = order_holes(m.dtype, call["largest"])
     made: list[Launch] = []

@@ -20,7 +20,7 @@ def put_launches(call: Call, sources: int, rows: int, width: int) -> list[Launch
     none = load("index/segment_base").fill({"T": "u32", "HAS_BASE": "false"})
     put = load("index/put_sources").fill({"T": register_type(call.out.dtype)})
     return [
-        per_element(none, rows, {"count": rows}, bind={"x": "keys", "out": "last"}),
+        per_element(none, -(-rows // 4), {"count": rows}, bind={"x": "keys", "out": "last"}),
         per_element("index/last_sources", sources, {"count": sources}),
         per_element(put, count, {"count": count, "width": width}, bind={"x": "input"}),
     ]
@@ -34,8 +34,9 @@ def collect_launches(
     kind, count, chunks = holes["T"], call.out.numel, -(-sources // _CHUNK)
     call.temporary("parts", (chunks * width,), NATIVE[kind])
     begun = load("index/segment_base").fill({"T": kind, "HAS_BASE": holes["HAS_BASE"]})
-    made = [per_element(begun, count, {"count": count}, bind={"x": base})]
-    made += order_launches(call, "keys", dt.uint32, 1, sources, False, "order", bits=rows.bit_length())
+    made = [per_element(begun, -(-count // 4), {"count": count}, bind={"x": base})]
+    bits = (rows - 1).bit_length()
+    made += order_launches(call, "keys", dt.uint32, 1, sources, False, "order", "runs", bits=max(bits, 1))
     file = load("index/segments").fill({"T": kind, "apply": holes["apply"], "CHUNK": f"{_CHUNK}u"})
     params: Params = {"count": sources * width, "sources": sources, "begin": 0, "window": 0, "width": width}
     made.append(per_element(file, sources * width, params))

@@ -63,7 +63,11 @@ def _running(input: Tensor, dim: int, keys: Tensor) -> ValuesAndIndices:
         return ValuesAndIndices(input.clone(), input.new_zeros((), dtype=dt.int64))
     line = [-1 if j == k else 1 for j in range(input.dim())]
     places = arange(input.shape[k], device=input.device).reshape(line)
-    found = running_max(where(keys == running_max(keys, k), places, -1), k)
+    if input.dtype.itemsize < 8 and input.dtype is not dt.uint32:
+        # The key above the place: one scan finds both.
+        found = running_max((keys << 32) + places, k) & 0xFFFFFFFF
+    else:
+        found = running_max(where(keys == running_max(keys, k), places, -1), k)
     return ValuesAndIndices(gather(input, k, found), found)
 
 
@@ -93,7 +97,7 @@ def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     given = input.detach()
     keys = ~_ascending(given)
     if given.dtype.is_floating_point:
-        keys = keys.masked_fill(given.isnan(), (1 << 63) - 1)
+        keys = keys.masked_fill(given.isnan(), (1 << (31 if given.dtype is not dt.float64 else 63)) - 1)
     return _running(input, dim, keys)
 
 

@@ -9,6 +9,7 @@ from ...op.arguments import integers
 from ...op.public import function
 from ...tensors.tensor import Tensor
 from .joining import cat
+from .movement import copy_
 from .slicing import slice_dim
 
 MODES = ("constant", "reflect", "replicate", "circular")
@@ -52,15 +53,12 @@ def pad(
             f"pad: mode {mode!r} pads 1 to 3 axes behind the channels, and {tuple(pad)} are not pairs for "
             f"those of an input of {input.dim()} axes."
         )
-    for k in range(len(pad) // 2):
+    pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
+    if mode == "constant" and sum(max(pair) > 0 for pair in pairs) > 1:
+        return _framed(input, pairs, 0 if value is None else value)
+    for k, (before, after) in enumerate(pairs):
         dim = input.dim() - 1 - k
-        before, after = pad[2 * k], pad[2 * k + 1]
-        length = input.shape[dim] + min(before, 0) + min(after, 0)
-        if length < 0:
-            raise ShapeError(
-                f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
-            )
-        middle = input.narrow(dim, max(-before, 0), length) if before < 0 or after < 0 else input
+        middle = _cut(input, dim, before, after)
         # What is mirrored or repeated may be among what goes.
         source = middle if mode == "circular" else input
         begin = _added(source, dim, before, mode, value, at_end=False) if before > 0 else None
@@ -70,6 +68,30 @@ def pad(
         if len(whole) > 1:
             input = cat(whole, dim)
     return input
+
+
+def _cut(input: Tensor, dim: int, before: int, after: int) -> Tensor:
+    """An axis without what negative numbers take of its ends."""
+    length = input.shape[dim] + min(before, 0) + min(after, 0)
+    if length < 0:
+        raise ShapeError(
+            f"pad: {before} and {after} take more than the {input.shape[dim]} elements of axis {dim}."
+        )
+    return input.narrow(dim, max(-before, 0), length) if before < 0 or after < 0 else input
+
+
+def _framed(input: Tensor, pairs: list[tuple[int, int]], value: float | complex) -> Tensor:
+    """A constant around what stays: both are written once, whatever the number of axes."""
+    for k, pair in enumerate(pairs):
+        input = _cut(input, input.dim() - 1 - k, *pair)
+    around = [(0, 0)] * (input.dim() - len(pairs)) + [(max(a, 0), max(b, 0)) for a, b in pairs[::-1]]
+    shape = [a + n + b for n, (a, b) in zip(input.shape, around, strict=True)]
+    out = input.new_full(tuple(shape), value)
+    middle = out
+    for k, (n, (before, _)) in enumerate(zip(input.shape, around, strict=True)):
+        middle = middle.narrow(k, before, n)
+    copy_(middle, input)
+    return out
 
 
 def _added(
