@@ -44,6 +44,9 @@ SAMPLES["fft.fft"] += [
     *long(1, 256, 61, 67), S(below(9, 6)).but(**once),
     bad("a tensor without axes", np.float32(1))]  # fmt: skip
 SAMPLES["fft.fftn"] += [S(np.float32(3)).but(**once), S(normal(2, 3, 4), dim=1).but(**once)]
+SAMPLES["fft.rfft"] += [
+    S(np.sin(np.arange(512, dtype=np.float32) ** 2).reshape(2, 256)).but(variants=("shared",), **once)
+]
 SAMPLES["fft.rfftn"] += [bad("no axis", np.float32(3))]
 SAMPLES |= {
     "fft.fftfreq": [S(7, 0.5).but(**once), S(4).but(**once), S(0).but(**once)],

@@ -145,7 +145,8 @@ def transform(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
     grad={"input": lambda g, input_meta, scale: _of_half(g, input_meta.shape[-1], scale)},
 )
 def half_transform(input: Tensor, scale: float) -> Tensor:
-    """The first half of the transform of rows of real numbers, as many as `_is_held` of half of them says."""
+    """The first half of the transform of rows of real numbers, of which workgroup memory holds half as many
+    complex ones."""
 
 
 def _of_half(g: Tensor, n: int, scale: float) -> Tensor:
