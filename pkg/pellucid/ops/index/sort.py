@@ -50,7 +50,7 @@ def order_launches(
     bits: int = 64,
 ) -> list[Launch]:
     """The dispatches that write the stable order of every row of ``x`` into ``out``: an output of int64, with
-    ``values`` only, or else a temporary of uint32. ``values`` gets the elements in order; it, too, is made here
+    ``values`` only, or a temporary of uint32. ``values`` gets the elements in order; it, too, is made here
     unless it is an output. Of unsigned numbers only so many ``bits`` are in use."""
     holes = order_holes(d, descending)
     for name, kind in ((out, dt.uint32), (values, NATIVE[holes["T"]])):
