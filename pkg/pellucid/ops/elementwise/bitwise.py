@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ...errors import DTypeError
 from ...op.call import Call
-from ...op.elementwise import Elementwise, elementwise
+from ...op.elementwise import elementwise
 from ...op.families import binary, unary
 from ...op.rules import promote
 
@@ -43,39 +43,26 @@ bitwise_not = unary(
 )  # fmt: skip
 
 
-def _left_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    return np.where(fits, np.left_shift(input, np.where(fits, other, 0)), 0)
+def _shift(way: str, shift: np.ufunc, gone: Callable, sentence: str):
+    """Declare a shift of bits; ``gone`` is what is left of a number that is shifted by all of its bits."""
+    name = f"bitwise_{way}_shift"
+    kernel = elementwise(
+        f"shift_{way}_i32(input, other)", u32=f"shift_{way}_u32(input, other)",
+        i64=f"i64_shift_{way}(input, i64_places(other))",
+    )  # fmt: skip
+
+    def reference(input, other):
+        fits = (other >= 0) & (other < 8 * input.dtype.itemsize)
+        return np.where(fits, shift(input, np.where(fits, other, 0)), gone(input))
+
+    return binary(
+        name, kernel, reference, None, sentence, dtype=_integer_only, takes=_INTEGERS, at=([7, -6], [2, 1]),
+        aten=(f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"),
+    )  # fmt: skip
 
 
-def _right_shift(input, other):
-    bits = 8 * input.dtype.itemsize
-    fits = (other >= 0) & (other < bits)
-    gone = np.where(input < 0, -1, 0).astype(input.dtype)
-    return np.where(fits, np.right_shift(input, np.where(fits, other, 0)), gone)
-
-
-def _shift(name: str, kernel: Elementwise, reference, sentence: str):
-    """Declare a shift of bits."""
-    options: dict[str, Any] = {"dtype": _integer_only, "takes": _INTEGERS, "at": ([7, -6], [2, 1])}
-    options["aten"] = f"{name}.Tensor", f"{name}.Tensor_Scalar", f"{name}.Scalar_Tensor"
-    return binary(name, kernel, reference, None, sentence, **options)
-
-
-bitwise_left_shift = _shift(
-    "bitwise_left_shift",
-    elementwise(
-        "shift_left_i32(input, other)", u32="shift_left_u32(input, other)",
-        i64="i64_shift_left(input, i64_places(other))",
-    ),
-    _left_shift, "Bits moved up by ``other`` places.",
-)  # fmt: skip
+bitwise_left_shift = _shift("left", np.left_shift, lambda input: 0, "Bits moved up by ``other`` places.")
 bitwise_right_shift = _shift(
-    "bitwise_right_shift",
-    elementwise(
-        "shift_right_i32(input, other)", u32="shift_right_u32(input, other)",
-        i64="i64_shift_right(input, i64_places(other))",
-    ),
-    _right_shift, "Bits moved down by ``other`` places; signed numbers keep their sign.",
+    "right", np.right_shift, lambda input: np.where(input < 0, -1, 0).astype(input.dtype),
+    "Bits moved down by ``other`` places; signed numbers keep their sign.",
 )  # fmt: skip

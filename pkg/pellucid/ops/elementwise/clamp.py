@@ -20,43 +20,40 @@ def _share(g, input, other, beaten):
     return without(where(input == other, g / 2, g), beaten)
 
 
-def _extreme(name: str, which: str, reference, loses: Callable):
-    """Declare a choice between two that takes NaN where one is."""
+def _choice(name: str, which: str, f32: str, reference, grad: dict[str, Callable], nan: str):
+    """Declare the choice of the larger or the smaller of two."""
     whole, i64 = f"{which}(input, other)", f"i64_{which}(input, other)"
     bools = "input || other" if which == "max" else "input && other"
     return binary(
-        name, elementwise(f"nan_{whole}", i32=whole, u32=whole, i64=i64, boolean=bools), reference,
-        {
-            "input": lambda g, input, other: _share(g, input, other, loses(input, other)),
-            "other": lambda g, input, other: _share(g, input, other, loses(other, input)),
-        },
-        f"The {'larger' if which == 'max' else 'smaller'} of two, element by element; NaN if one is NaN.",
+        name, elementwise(f32, i32=whole, u32=whole, i64=i64, boolean=bools), reference, grad,
+        f"The {'larger' if which == 'max' else 'smaller'} of two{nan}",
         form=of_tensors, dtype=ordered, in_place=False,
     )  # fmt: skip
+
+
+def _extreme(name: str, which: str, reference, loses: Callable):
+    """Declare a choice that takes NaN where one is."""
+    return _choice(name, which, f"nan_{which}(input, other)", reference, {
+        "input": lambda g, input, other: _share(g, input, other, loses(input, other)),
+        "other": lambda g, input, other: _share(g, input, other, loses(other, input)),
+    }, ", element by element; NaN if one is NaN.")  # fmt: skip
 
 
 maximum = _extreme("maximum", "max", np.maximum, lt)
 minimum = _extreme("minimum", "min", np.minimum, gt)
 
 
-def _number_first(name: str, f32: str, whole: str, bools: str, reference, beats: Callable):
-    """Declare a choice between two that takes NaN only where both are."""
-    i64 = f"i64_{whole}(input, other)"
-    whole = f"{whole}(input, other)"
-    return binary(
-        name, elementwise(f32, i32=whole, u32=whole, i64=i64, boolean=bools), reference,
-        {
-            "input": lambda g, input, other: g.where(beats(input, other) | other.isnan(), 0.0),
-            "other": lambda g, input, other: g.masked_fill(beats(input, other) | other.isnan(), 0.0),
-        },
-        f"The {'larger' if name == 'fmax' else 'smaller'} of two; the other one where one is NaN.",
-        form=of_tensors, dtype=ordered, in_place=False,
-    )  # fmt: skip
+def _number_first(name: str, which: str, reference, beats: Callable):
+    """Declare a choice that takes NaN only where both are."""
+    f32 = f"select(select({which}(input, other), other, is_nan(input)), input, is_nan(other))"
+    return _choice(name, which, f32, reference, {
+        "input": lambda g, input, other: g.where(beats(input, other) | other.isnan(), 0.0),
+        "other": lambda g, input, other: g.masked_fill(beats(input, other) | other.isnan(), 0.0),
+    }, "; the other one where one is NaN.")  # fmt: skip
 
 
-_OTHER = "select(select({}(input, other), other, is_nan(input)), input, is_nan(other))"
-fmax = _number_first("fmax", _OTHER.format("max"), "max", "input || other", np.fmax, ge)
-fmin = _number_first("fmin", _OTHER.format("min"), "min", "input && other", np.fmin, le)
+fmax = _number_first("fmax", "max", np.fmax, ge)
+fmin = _number_first("fmin", "min", np.fmin, le)
 
 
 def at_least(input: Tensor, min: Tensor | float) -> Tensor: ...
