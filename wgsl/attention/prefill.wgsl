@@ -84,33 +84,44 @@ var<workgroup> scores: array<vec4<f32>, TILE * PITCH>;
 var<workgroup> slots: array<vec4<f32>, WORKGROUP>;
 var<workgroup> row_factor: array<vec4<f32>, ROW_VECTORS>;
 
-// The row of the query tensor that row r of a (batch, kv head) pair stands for.
-fn query_row(pair: u32, r: u32) -> u32 {
-    return (pair * params.group + r % params.group) * params.time + r / params.group;
-}
+// What is known of each row of the tile: where it begins in the query, and in the mask, and how many
+// keys it sees; none if there is no such row.
+var<workgroup> row_query: array<u32, TILE>;
+var<workgroup> row_mask: array<u32, TILE>;
+var<workgroup> row_end: array<u32, TILE>;
+var<workgroup> row_largest: array<vec4<f32>, ROW_VECTORS>;
+var<workgroup> row_total: array<vec4<f32>, ROW_VECTORS>;
 
-// Where the same row of the output begins.
-fn out_row(pair: u32, r: u32) -> u32 {
-    let head = pair % params.kv_heads * params.group + r % params.group;
-    return pair / params.kv_heads * params.out_batch + head * params.out_head
-        + r / params.group * params.out_time;
+// The query head of row r of a (batch, kv head) pair.
+fn head_of(pair: u32, r: u32) -> u32 {
+    return pair % params.kv_heads * params.group + r % params.group;
 }
 
 fn position() -> u32 {
     return select(0u, params.keys - params.time, ALIGN_END);
 }
 
-fn query_at(pair: u32, row: u32, d: u32) -> f32 {
-    let is_there = row < params.time * params.group && d < params.head_dim;
-    let at = query_row(pair, row) * params.head_dim + d;
-    return select(0.0, load_query(select(0u, at, is_there)), is_there);
+// Notes what is known of row i of the tile, which is row r of the pair.
+fn note_row(pair: u32, i: u32, r: u32, end: u32) {
+    let row = min(r, params.time * params.group - 1u);
+    let time = row / params.group;
+    row_query[i] = ((pair * params.group + row % params.group) * params.time + time)
+        * params.head_dim;
+    if (HAS_MASK) {
+        row_mask[i] = pair / params.kv_heads * params.mask_batch
+            + head_of(pair, row) * params.mask_head + time * params.mask_time;
+    }
+    let visible = select(end, min(end, time + position() + 1u), CAUSAL);
+    row_end[i] = select(0u, visible, r == row);
 }
 
-// Column d of four neighbouring rows; zero outside.
-fn four_queries(pair: u32, row: u32, d: u32) -> vec4<f32> {
-    return vec4<f32>(
-        query_at(pair, row, d), query_at(pair, row + 1u, d), query_at(pair, row + 2u, d),
-            query_at(pair, row + 3u, d));
+// Column d of rows i to i + 3 of the tile; zero outside.
+fn four_queries(i: u32, d: u32) -> vec4<f32> {
+    let at = min(d, params.head_dim - 1u)
+        + vec4<u32>(row_query[i], row_query[i + 1u], row_query[i + 2u], row_query[i + 3u]);
+    let queries = vec4<f32>(
+        load_query(at.x), load_query(at.y), load_query(at.z), load_query(at.w));
+    return select(vec4<f32>(), queries, vec4<bool>(d < params.head_dim));
 }
 
 // Column d of keys j, j + 4, j + 8 and j + 12; zero outside. All loads are in flight together.
@@ -128,31 +139,26 @@ fn store_keys(at: u32, keys: vec4<f32>) {
     key_tile[at + 12u * KEY_PITCH] = keys.w;
 }
 
-// The score of a row with key j, hidden or seen.
-fn seen_score(pair: u32, row: u32, j: u32, end: u32, product: f32) -> f32 {
-    let time = row / params.group;
-    let is_hidden = time >= params.time || j >= end || (CAUSAL && j > time + position());
-    var score = product * params.scale;
+// The scores of rows i to i + 3 with key j, hidden or seen.
+fn seen_scores(i: u32, j: u32, products: vec4<f32>) -> vec4<f32> {
+    let ends = vec4<u32>(row_end[i], row_end[i + 1u], row_end[i + 2u], row_end[i + 3u]);
+    var score = products * params.scale;
     if (SOFT_CAP != 0.0) {
-        score = capped(score, SOFT_CAP);
+        score = vec4<f32>(capped(score.x, SOFT_CAP), capped(score.y, SOFT_CAP),
+            capped(score.z, SOFT_CAP), capped(score.w, SOFT_CAP));
     }
     if (HAS_MASK) {
-        if (is_hidden) {
-            return HIDDEN;
-        }
-        let head = pair % params.kv_heads * params.group + row % params.group;
-        let bias = load_mask(pair / params.kv_heads * params.mask_batch + head * params.mask_head
-            + time * params.mask_time + j * params.mask_key);
-        return masked_score(score, bias, BOOL_MASK);
+        let at = min(j, params.keys - 1u) * params.mask_key
+            + vec4<u32>(row_mask[i], row_mask[i + 1u], row_mask[i + 2u], row_mask[i + 3u]);
+        score = vec4<f32>(
+            masked_score(score.x, load_mask(at.x), BOOL_MASK),
+            masked_score(score.y, load_mask(at.y), BOOL_MASK),
+            masked_score(score.z, load_mask(at.z), BOOL_MASK),
+            masked_score(score.w, load_mask(at.w), BOOL_MASK));
+    } else {
+        score = settled_quad(score);
     }
-    return select(settled(score), HIDDEN, is_hidden);
-}
-
-fn seen_scores(pair: u32, row: u32, j: u32, end: u32, products: vec4<f32>) -> vec4<f32> {
-    return vec4<f32>(
-        seen_score(pair, row, j, end, products.x), seen_score(pair, row + 1u, j, end, products.y),
-        seen_score(pair, row + 2u, j, end, products.z),
-            seen_score(pair, row + 3u, j, end, products.w));
+    return select(score, vec4<f32>(HIDDEN), vec4<u32>(j) >= ends);
 }
 
 // exp of differences that are at most zero
@@ -181,24 +187,28 @@ fn add_values(sum: vec4<f32>, at: u32, values: vec4<f32>) -> vec4<f32> {
         fma(scores[at + 2u * PITCH], vec4<f32>(values.z), first));
 }
 
-fn store_value(pair: u32, row: u32, column: u32, sum: f32, total: f32, largest: f32) {
-    if (row < params.time * params.group && column < params.value_dim) {
-        var all = total;
-        if (HAS_SINKS) {
-            let head = pair % params.kv_heads * params.group + row % params.group;
-            all = with_sink(total, largest, load_sinks(head));
-        }
-        store_out(out_row(pair, row) + column, attention_row(sum, all, largest));
-    }
-}
-
-fn store_values(
-    pair: u32, row: u32, column: u32, sums: vec4<f32>, totals: vec4<f32>, largest: vec4<f32>,
+// Stores a column of a lane's rows: 8 from row i of the tile on. They go through the memory of the
+// lane's scores, so that what stores them stands in the text once.
+fn store_rows(
+    pair: u32, first_row: u32, i: u32, column: u32, own: u32, low: vec4<f32>, high: vec4<f32>,
 ) {
-    store_value(pair, row, column, sums.x, totals.x, largest.x);
-    store_value(pair, row + 1u, column, sums.y, totals.y, largest.y);
-    store_value(pair, row + 2u, column, sums.z, totals.z, largest.z);
-    store_value(pair, row + 3u, column, sums.w, totals.w, largest.w);
+    scores[own] = low;
+    scores[own + 1u] = high;
+    let rows = params.time * params.group - first_row;
+    let end = select(0u, min(i + 8u, rows), column < params.value_dim);
+    for (var k = i; k < end; k++) {
+        let largest = row_largest[k / 4u][k % 4u];
+        var total = row_total[k / 4u][k % 4u];
+        let row = first_row + k;
+        let head = head_of(pair, row);
+        if (HAS_SINKS) {
+            total = with_sink(total, largest, load_sinks(head));
+        }
+        let at = pair / params.kv_heads * params.out_batch + head * params.out_head
+            + row / params.group * params.out_time + column;
+        let sum = scores[own + (k - i) / 4u][k % 4u];
+        store_out(at, attention_row(sum, total, largest));
+    }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -221,11 +231,17 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     // in the softmax, a lane has one vec4 of rows and the keys part and part + 16
     let vector = lane % ROW_VECTORS;
     let part = lane / ROW_VECTORS;
+    // where the scores of the lane's key lie
+    let own = column * PITCH + 2u * warp;
 
     var end = params.keys;
     if (CAUSAL) {
         end = min(end, last_row / params.group + position() + 1u);
     }
+    if (lane < TILE) {
+        note_row(pair, lane, first_row + lane, end);
+    }
+    workgroupBarrier();
     var largest = vec4<f32>(HIDDEN);
     var total = vec4<f32>();  // of this lane's keys only; added up at the end
     var low_0 = vec4<f32>();
@@ -250,8 +266,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         var high = vec4<f32>();
         for (var slice = 0u; slice < params.head_dim; slice += TILE) {
             let d = slice + column;
-            let query_0 = four_queries(pair, first_row + 4u * warp, d);
-            let query_1 = four_queries(pair, first_row + 4u * warp + 16u, d);
+            let query_0 = four_queries(4u * warp, d);
+            let query_1 = four_queries(4u * warp + 16u, d);
             let keys_0 = four_keys(key_base, start + warp, end, d);
             let keys_1 = four_keys(key_base, start + warp + 16u, end, d);
             query_tile[column * PITCH + warp] = query_0;
@@ -275,10 +291,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             }
             workgroupBarrier();
         }
-        let row = first_row + 8u * warp;
-        let at = column * PITCH + 2u * warp;
-        scores[at] = seen_scores(pair, row, start + column, end, low);
-        scores[at + 1u] = seen_scores(pair, row + 4u, start + column, end, high);
+        scores[own] = seen_scores(8u * warp, start + column, low);
+        scores[own + 1u] = seen_scores(8u * warp + 4u, start + column, high);
         workgroupBarrier();
 
         let score_0 = scores[part * PITCH + vector];
@@ -359,49 +373,37 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
 
     slots[lane] = total;
     workgroupBarrier();
-    var totals_low = vec4<f32>();
-    var totals_high = vec4<f32>();
-    for (var p = 0u; p < 16u; p++) {
-        totals_low += slots[p * ROW_VECTORS + 2u * warp];
-        totals_high += slots[p * ROW_VECTORS + 2u * warp + 1u];
-    }
-    workgroupBarrier();
     if (part == 0u) {
-        slots[vector] = largest;
+        var sum = vec4<f32>();
+        for (var p = 0u; p < 16u; p++) {
+            sum += slots[p * ROW_VECTORS + vector];
+        }
+        row_total[vector] = sum;
+        row_largest[vector] = largest;
     }
     workgroupBarrier();
-    let largest_low = slots[2u * warp];
-    let largest_high = slots[2u * warp + 1u];
-    let row = first_row + 8u * warp;
+    let i = 8u * warp;
     let first = first_column + column;
-    store_values(pair, row, first, low_0, totals_low, largest_low);
-    store_values(pair, row + 4u, first, high_0, totals_high, largest_high);
+    store_rows(pair, first_row, i, first, own, low_0, high_0);
     if (COLUMN_BLOCKS > 1u) {
-        store_values(pair, row, first + 32u, low_1, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 32u, high_1, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 32u, own, low_1, high_1);
     }
     if (COLUMN_BLOCKS > 2u) {
-        store_values(pair, row, first + 64u, low_2, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 64u, high_2, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 64u, own, low_2, high_2);
     }
     if (COLUMN_BLOCKS > 3u) {
-        store_values(pair, row, first + 96u, low_3, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 96u, high_3, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 96u, own, low_3, high_3);
     }
     if (COLUMN_BLOCKS > 4u) {
-        store_values(pair, row, first + 128u, low_4, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 128u, high_4, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 128u, own, low_4, high_4);
     }
     if (COLUMN_BLOCKS > 5u) {
-        store_values(pair, row, first + 160u, low_5, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 160u, high_5, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 160u, own, low_5, high_5);
     }
     if (COLUMN_BLOCKS > 6u) {
-        store_values(pair, row, first + 192u, low_6, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 192u, high_6, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 192u, own, low_6, high_6);
     }
     if (COLUMN_BLOCKS > 7u) {
-        store_values(pair, row, first + 224u, low_7, totals_low, largest_low);
-        store_values(pair, row + 4u, first + 224u, high_7, totals_high, largest_high);
+        store_rows(pair, first_row, i, first + 224u, own, low_7, high_7);
     }
 }
