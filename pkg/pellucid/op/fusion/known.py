@@ -145,6 +145,7 @@ class Known:
         heads: the words that begin commands of its launches, which hold these.
         turn: when it came the last time, counted in windows that were recognised.
         under_way: a plan that is being made.
+        credit: how much of it may be made at the next window, in launches that are looked at.
         asked: how often a plan could not be begun, since others were being made.
         since: when that was first, as `turn` counts.
     """
@@ -159,6 +160,7 @@ class Known:
     uses: int = 0
     turn: int = 0
     under_way: Work[FusionPlan] | None = None
+    credit: float = 0
     asked: int = 0
     since: int = 0
 

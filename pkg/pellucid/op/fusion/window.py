@@ -28,8 +28,9 @@ from .plan import FusionPlan, planning
 _MOST_STRUCTURES = 4096
 _MOST_WORDS = 1 << 18
 # How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less
-# than this. So no window takes much longer than as it is recorded.
-_TURNS, _LEAST = 64, 64
+# than this. Writing a kernel counts as many, and what is done too much is left out of the next windows. So
+# windows that run as recorded take little longer while they are planned.
+_TURNS, _LEAST = 128, 4
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 
@@ -181,7 +182,7 @@ def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
     is_whole = _at_once or not stream().open().compiles_beside
     if not is_whole and known.under_way is None and not _known.may_begin(known):
         return None
-    left = inf if is_whole else max(_LEAST, len(words) // _TURNS)
+    left = inf if is_whole else known.credit + max(_LEAST, len(words) / _TURNS)
     # One that is under way may not hold for the window at hand, which a plan at once is for.
     begun, known.under_way = None if is_whole else known.under_way, None
     under_way = begun or planning(words[:], known.period)
@@ -189,7 +190,9 @@ def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
         while left > 0:
             left -= next(under_way)
     except StopIteration as end:
+        known.credit = 0
         return end.value
+    known.credit = left
     _known.go_on_later(known, under_way)
     return None
 
