@@ -35,7 +35,7 @@ fn load_unit(unit: u32) -> Unit {
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
-    return floats_of(select(unit.first, unit.last, quad >= 4u)[quad & 3u]);
+    return floats_of(word_at(select(unit.first, unit.last, quad >= 4u), quad));
 }
 
 fn combine(unit: Unit, place: u32, first: f32, last: f32, x_sum: f32) -> f32 {

@@ -39,12 +39,12 @@ fn load_unit(unit: u32) -> Unit {
 }
 
 fn quad_bytes(unit: Unit, quad: u32) -> u32 {
-    return (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
+    return (word_at(unit.words, quad) >> (quad & 4u)) & 0x0f0f0f0fu;
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
     let high = quad >= 4u;
-    return lift(unit.words[quad & 3u], select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
+    return lift(word_at(unit.words, quad), select(0x0f0fu, 0xf0f0u, high), 0u, 0.0);
 }
 
 fn scale_product(unit: Unit, place: u32, product: vec2<f32>, x_sum: f32) -> f32 {

@@ -43,7 +43,7 @@ fn load_unit(unit: u32) -> Unit {
 }
 
 fn quad_bytes(unit: Unit, quad: u32) -> u32 {
-    let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
+    let low = (word_at(unit.words, quad) >> (quad & 4u)) & 0x0f0f0f0fu;
     return low | (((unit.fifths >> quad) << 4u) & 0x10101010u);
 }
 

@@ -62,7 +62,7 @@ fn load_unit(unit: u32) -> Unit {
 
 // The low bits of a quad's bytes, and above bit 3 the two others, with what lies around those.
 fn crowded_bytes(unit: Unit, quad: u32) -> u32 {
-    let low = (unit.words[quad & 3u] >> (quad & 4u)) & 0x0f0f0f0fu;
+    let low = (word_at(unit.words, quad) >> (quad & 4u)) & 0x0f0f0f0fu;
     let both = select(unit.tops.xy, unit.tops.zw, (unit.at & 1u) != 0u);
     let tops = select(both.x, both.y, quad >= 4u);
     // Brought to bits 4 and 5 of each byte by one shift.

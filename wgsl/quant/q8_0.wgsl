@@ -32,7 +32,7 @@ fn load_unit(unit: u32) -> Unit {
 }
 
 fn unpack_quad(unit: Unit, quad: u32) -> vec4<f32> {
-    let word = select(unit.first, unit.last, quad >= 4u)[quad & 3u];
+    let word = word_at(select(unit.first, unit.last, quad >= 4u), quad);
     return lift(word, 0xffffu, Q8_0_SIGN & 0xffffu, 128.0);
 }
 

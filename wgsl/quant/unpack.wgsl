@@ -3,6 +3,7 @@
 //
 // plane_half                a half of a plane
 // half_of                   a half of a word of a plane
+// word_at                   a word of four
 // low_bytes, high_bytes     the low, the high nibble of each byte, as bytes
 // spread                    the four bytes of a word as floats
 // lift                      the four bytes of a word, masked, as floats with known factors: one
@@ -28,6 +29,13 @@ fn plane_half(start: u32, i: u32) -> f32 {
 // Half i of a plane, given the word that it lies in.
 fn half_of(word: u32, i: u32) -> f32 {
     return low_half((word >> ((i & 1u) << 4u)) & 0xffffu);
+}
+
+// Word i % 4 of four. By choices: compilers keep a vector with an index in memory until they know the
+// index, which takes them long.
+fn word_at(words: vec4<u32>, i: u32) -> u32 {
+    let pair = select(words.xy, words.zw, (i & 2u) != 0u);
+    return select(pair.x, pair.y, (i & 1u) != 0u);
 }
 
 fn low_bytes(word: u32) -> u32 {

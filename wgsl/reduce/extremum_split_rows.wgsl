@@ -43,25 +43,6 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_places(i: u32) -> vec2<u32> { return places[params.places_offset + i]; }
 fn apply(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 
-fn look_at_place(number: u32, is_part: bool) -> u32 {
-    var word = 0u;
-    if (is_part) {
-        word = partial_look(number);
-    }
-    return word;
-}
-
-fn take_entry(base: u32, number: u32, is_part: bool, seen: u32) -> Found {
-    var word = 0u;
-    if (is_part) {
-        word = partial_take(number, seen);
-    }
-    if (word == 0u) {
-        return found_nothing();
-    }
-    return extremum_entry(base, word - 1u);
-}
-
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -85,18 +66,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     var near = found_nothing();
-    // four parts are looked at before the first one is waited for
-    for (var p = lane; p < params.parts; p += 4u * WORKGROUP) {
-        let q = vec4<u32>(p, p + WORKGROUP, p + 2u * WORKGROUP, p + 3u * WORKGROUP);
-        let is_part = q < vec4<u32>(params.parts);
-        let seen = vec4<u32>(look_at_place(first + q.x, is_part.x),
-            look_at_place(first + q.y, is_part.y), look_at_place(first + q.z, is_part.z),
-            look_at_place(first + q.w, is_part.w));
-        let a = take_entry(base, first + q.x, is_part.x, seen.x);
-        let b = take_entry(base, first + q.y, is_part.y, seen.y);
-        let c = take_entry(base, first + q.z, is_part.z, seen.z);
-        let d = take_entry(base, first + q.w, is_part.w, seen.w);
-        near = found_first(near, found_first(found_first(a, b), found_first(c, d)));
+    for (var p = lane; p < params.parts; p += WORKGROUP) {
+        let place = partial_take(first + p, partial_look(first + p));
+        if (place != 0u) {
+            near = found_first(near, extremum_entry(base, place - 1u));
+        }
     }
     let found = workgroup_first(lane, near);
     if (lane == 0u) {

@@ -30,29 +30,20 @@ fn extremum_of(base: u32, first: u32, end: u32, step: u32) -> Found {
         return found_nothing();
     }
     var found = extremum_entry(base, first);
-    var r = first;
-    // eight loads are under way at once
-    for (; r + 7u * step < end; r += 8u * step) {
+    let last = end - 1u;
+    // Eight loads are under way at once; past the end the last entry comes again.
+    for (var r = first; r < end; r += 8u * step) {
         let a = extremum_entry(base, r);
-        let b = extremum_entry(base, r + step);
-        let c = extremum_entry(base, r + 2u * step);
-        let d = extremum_entry(base, r + 3u * step);
-        let e = extremum_entry(base, r + 4u * step);
-        let f = extremum_entry(base, r + 5u * step);
-        let g = extremum_entry(base, r + 6u * step);
-        let h = extremum_entry(base, r + 7u * step);
+        let b = extremum_entry(base, min(r + step, last));
+        let c = extremum_entry(base, min(r + 2u * step, last));
+        let d = extremum_entry(base, min(r + 3u * step, last));
+        let e = extremum_entry(base, min(r + 4u * step, last));
+        let f = extremum_entry(base, min(r + 5u * step, last));
+        let g = extremum_entry(base, min(r + 6u * step, last));
+        let h = extremum_entry(base, min(r + 7u * step, last));
         let near = extremum_earlier(extremum_earlier(a, b), extremum_earlier(c, d));
         let far = extremum_earlier(extremum_earlier(e, f), extremum_earlier(g, h));
         found = extremum_earlier(found, extremum_earlier(near, far));
-    }
-    // past the end the last entry comes again
-    for (; r < end; r += 4u * step) {
-        let a = extremum_entry(base, r);
-        let b = extremum_entry(base, min(r + step, end - 1u));
-        let c = extremum_entry(base, min(r + 2u * step, end - 1u));
-        let d = extremum_entry(base, min(r + 3u * step, end - 1u));
-        let near = extremum_earlier(extremum_earlier(a, b), extremum_earlier(c, d));
-        found = extremum_earlier(found, near);
     }
     return found;
 }
