@@ -6,6 +6,8 @@ import pytest
 
 from pellucid.device.resources import path
 from pellucid.device.stream import stream
+from pellucid.op.declaration import BY_INDEX
+from pellucid.op.elementwise import Elementwise
 from pellucid.op.fusion.sites import sites_of
 from pellucid.op.kernel import load
 from pellucid.op.kernel.header import KernelHeader
@@ -97,8 +99,13 @@ def test_compiles_alone(name):
 def test_parts_are_used(name):
     functions = re.findall(r"^fn (\w+)\(", text(name), re.M)
     assert functions
-    everything = "\n".join(text(f) for f in FILES if f != name) + "\n".join(
-        p.read_text(encoding="utf-8") for p in sorted(path("pkg/pellucid").rglob("*.py"))
+    kernels = [o.kernel for o in BY_INDEX if isinstance(o.kernel, Elementwise)]
+    everything = "\n".join(
+        [
+            *[text(f) for f in FILES if f != name],
+            *[p.read_text(encoding="utf-8") for p in path("pkg/pellucid").rglob("*.py")],
+            *[made for kernel in kernels for made in kernel.texts.values() if isinstance(made, str)],
+        ]
     )
     assert any(re.search(rf"\b{f}\(", everything) for f in functions)
 
