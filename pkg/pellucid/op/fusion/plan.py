@@ -33,9 +33,9 @@ class FusionPlan:
         heads: the same words, which hold these launches.
         stands: the launches that stand for several, by where their command begins in the fused window: what
             each does, and a word of every command whose work it does. For traces.
-        is_exact: its kernels give the bits of those that they stand for.
-        turns: windows that run as recorded before it is used in any case. One that is not exact is used then
-            and not before, so that whenever the program runs it has the same bits.
+        is_exact: its kernels give the bits of those that they stand for. It is used once they are compiled.
+        turns: windows that run as recorded before one that is not exact is used: then and not before, so that
+            whenever the program runs it has the same bits.
         is_ready: its kernels were compiled when somebody looked.
     """
 
@@ -56,9 +56,12 @@ class FusionPlan:
         """Whether windows are made by it, and do not run as recorded while its kernels are compiled."""
         if self.is_ready:
             return True
-        launches = {head >> CODE_BITS for head in self.heads}
-        self.is_ready = self.turns <= 0 or (self.is_exact and stream().open().compiled([*launches]))
-        self.turns -= 1
+        if self.is_exact:
+            launches = {head >> CODE_BITS for head in self.heads}
+            self.is_ready = stream().open().compiled([*launches])
+        else:
+            self.is_ready = self.turns <= 0
+            self.turns -= 1
         return self.is_ready
 
     def apply(self, window: np.ndarray) -> array:
