@@ -164,7 +164,7 @@ class _Forward(_ConvNd):
     def forward(self, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
-            _, pads, _ = amounts(self.kernel_size, self.stride, padding, self.dilation)
+            pads = amounts(self.kernel_size, self.stride, padding, self.dilation).padding
             input = pad(input, [n for pair in reversed(pads) for n in pair], self.padding_mode)
             padding = 0
         return self.function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
@@ -229,7 +229,7 @@ class _Transposed(_ConvNd):
                 f"{name}: output_size is {wanted}; give {self.axes} lengths, or {input.dim()} with those of "
                 "all axes."
             )
-        _, pads, _ = amounts(self.kernel_size, self.stride, self.padding, self.dilation)
+        pads = amounts(self.kernel_size, self.stride, self.padding, self.dilation).padding
         least = [
             (n - 1) * s - sum(p) + d * (k - 1) + 1
             for n, s, p, d, k in zip(

@@ -7,8 +7,6 @@ from inspect import signature
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...errors import ShapeError
 from ...op.arguments import integer_or_integers
 from ...op.call import Call
@@ -20,12 +18,13 @@ from ...op.schema import OPS
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..matmul.dense import are_complex, by_parts, floats
-from ..reduce.reductions import sum as total
 from . import quantized
 from .derivatives import convolution, convolution_input, convolution_weight, lengths_of
 from .geometry import (
     Geometry,
+    Lengths,
     amounts,
+    biased,
     forward,
     image_lengths,
     image_of,
@@ -40,11 +39,10 @@ from .pool_windows import along_depth
 from .window_ops import fold_windows, unfold_windows
 
 
-def _check(call: Any, count: int, is_transposed: bool) -> None:
-    """Refuse shapes that do not fit each other."""
-    input, weight = tuple(call["input"].shape), tuple(call["weight"].shape)
-    bias = None if call["bias"] is None else tuple(call["bias"].shape)
-    groups = index(call["groups"], "groups")
+def _check(count: int, is_transposed: bool, *given: Any, groups: Any) -> None:
+    """Refuse shapes of input, weight and bias that do not fit each other."""
+    shapes: list[Lengths] = [() if x is None else tuple(x.shape) for x in given]
+    (input, weight, bias), groups = shapes, index(groups, "groups")
     if len(weight) != count + 2 or len(input) not in (count + 1, count + 2):
         raise ShapeError(
             f"input has shape {input} and weight {weight}; they must be (batch, channels, {_AXES[count]}), "
@@ -65,77 +63,39 @@ def _check(call: Any, count: int, is_transposed: bool) -> None:
         )
     if 0 in input[-count:]:
         raise ShapeError(f"input has shape {input}: its images have no elements.")
-    if bias is not None and bias != (makes,):
+    if given[2] is not None and bias != (makes,):
         raise ShapeError(f"bias has shape {bias}, weight makes {makes} channels. Give ({makes},).")
 
 
 # Rules
 
 
-def _bias_grad(count: int):
-    """The sum over all axes but the channels, which lie before ``count`` lengths."""
-
-    def grad(g):
-        channels = g.dim() - count - 1
-        return total(g, tuple(k for k in range(g.dim()) if k != channels))
-
-    return grad
-
-
-def _with_bias(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-    """A reference's result, (batch, groups, channels, *lengths), plus a number for each channel."""
-    return out if bias is None else out + bias.reshape(1, *out.shape[1:3], 1, 1)
-
-
-def _prepared(count: int, is_transposed: bool, input, weight, bias, *settings) -> Tensor | None:
+def _prepared(count: int, is_transposed: bool, input, weight, bias, *given) -> Tensor | None:
     """What kernels do not convolve: complex numbers, part by part, integers, and quantized weights."""
-    if weight.dtype.is_quantized:
-        call = {"input": input, "weight": weight, "bias": bias, "groups": settings[3]}
-        _check(call, count, is_transposed)
-        return _unpacked(is_transposed, input, weight, bias, *settings)
     if are_complex(input, weight):
         convolves = OPS[f"conv{'_transpose' * is_transposed}{count}d"].call
-        out = by_parts(lambda x, w: convolves(x, w, None, *settings), input, weight)
+        out = by_parts(lambda x, w: convolves(x, w, None, *given), input, weight)
         return out if bias is None else out + bias.reshape(-1, *[1] * count)
-    whole = _whole_spread if is_transposed else _whole
-    return whole(count, input, weight, bias, *settings) if input.device.type == "webgpu" else None
+    if weight.dtype.is_quantized or (input.device.type == "webgpu" and are_whole(input, weight, bias)):
+        return _made_of_ops(count, is_transposed, input, weight, bias, *given)
 
 
-def _unpacked(is_transposed: bool, input, weight, bias, *settings) -> Tensor:
-    """The convolution by a quantized weight, whose shapes are checked."""
+def _made_of_ops(count: int, is_transposed: bool, input, weight, bias, stride, padding, *rest) -> Tensor:
+    """The convolution of integers, or by a quantized weight."""
+    more, groups, dilation = rest if is_transposed else (0, *rest[::-1])
+    _check(count, is_transposed, input, weight, bias, groups=groups)
     shapes = tuple(input.shape), tuple(weight.shape)
     if is_transposed:
-        stride, padding, more, groups, dilation = settings
         size = image_lengths(*shapes, stride, padding, more, dilation)
     else:
-        stride, padding, dilation, groups = settings
         size = result_lengths(*shapes, stride, padding, dilation)
-    make = quantized.transposed if is_transposed else quantized.convolved
-    return make(input, weight, bias, size, *amounts(shapes[1][2:], stride, padding, dilation), groups)
-
-
-def _whole(count, input, weight, bias, stride, padding, dilation, groups) -> Tensor | None:
-    """The convolution of integers; None of floats."""
-    if not are_whole(input, weight, bias):
-        return None
-    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, count, False)
-    result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
-    return convolved(
-        input, weight, bias, *amounts(lengths_of(weight, count), stride, padding, dilation), groups
-    )
-
-
-def _whole_spread(
-    count, input, weight, bias, stride, padding, output_padding, groups, dilation
-) -> Tensor | None:
-    """The transposed convolution of integers; None of floats."""
-    if not are_whole(input, weight, bias):
-        return None
-    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, count, True)
-    image_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, output_padding, dilation)
-    settings = amounts(lengths_of(weight, count), stride, padding, dilation)
-    more = per_axis("output_padding", output_padding, count, 0)
-    return spread(input, weight, bias, *settings, more, groups)
+    settings = amounts(shapes[1][2:], stride, padding, dilation, groups)
+    if weight.dtype.is_quantized:
+        make = quantized.transposed if is_transposed else quantized.convolved
+        return make(input, weight, bias, size, settings)
+    if is_transposed:
+        return spread(input, weight, bias, settings, per_axis("output_padding", more, count, 0))
+    return convolved(input, weight, bias, settings)
 
 
 def _convolution(count: int, is_transposed: bool) -> dict[str, Any]:
@@ -148,7 +108,8 @@ def _convolution(count: int, is_transposed: bool) -> dict[str, Any]:
         return relate(*shapes, *[call[name] for name in names])
 
     def shape(call: Call) -> Size:
-        _check(call, count, is_transposed)
+        given = [call[name] for name in ("input", "weight", "bias")]
+        _check(count, is_transposed, *given, groups=call["groups"])
         made = geometry(call)
         lengths = made.image if is_transposed else made.result
         channels = made.groups * (made.channels if is_transposed else made.rows)
@@ -160,22 +121,24 @@ def _convolution(count: int, is_transposed: bool) -> dict[str, Any]:
 
     def reference(input, weight, bias, *settings):
         make = image_of if is_transposed else result_of
-        return _with_bias(make(relate(input.shape, weight.shape, *settings), input, weight), bias)
+        return biased(make(relate(input.shape, weight.shape, *settings), input, weight), bias)
 
     def input_grad(g, input_meta, weight, stride, padding, dilation, groups):
         make = convolution if is_transposed else convolution_input
-        settings = amounts(lengths_of(weight, count), stride, padding, dilation)
-        return make(g, weight, lengths_of(input_meta, count), *settings, groups)
+        settings = amounts(lengths_of(weight, count), stride, padding, dilation, groups)
+        return make(g, weight, lengths_of(input_meta, count), settings)
 
     def weight_grad(g, input, weight_meta, stride, padding, dilation, groups):
         kernel = lengths_of(weight_meta, count)
         both = (g, input) if is_transposed else (input, g)
-        return convolution_weight(*both, kernel, *amounts(kernel, stride, padding, dilation), groups)
+        return convolution_weight(*both, kernel, amounts(kernel, stride, padding, dilation, groups))
 
     return {
         "dtype": floats, "shape": shape, "kernel": launches, "reference": reference,
         "prepare": partial(_prepared, count, is_transposed),
-        "grad": {"input": input_grad, "weight": weight_grad, "bias": _bias_grad(count)},
+        "grad": {
+            "input": input_grad, "weight": weight_grad, "bias": lambda g: quantized.over_channels(g, count)
+        },
     }  # fmt: skip
 
 
@@ -210,16 +173,15 @@ def _convolves_volumes(
 ) -> Tensor:
     # The form of all; its body is that of `conv3d`. What a window meets over the depth are channels of
     # planes: one convolution over these.
-    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, False)
+    _check(3, False, input, weight, bias, groups=groups)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
-    whole = _whole(3, input, weight, bias, stride, padding, dilation, groups)
-    if whole is not None:
-        return whole
+    if are_whole(input, weight, bias):
+        return _made_of_ops(3, False, input, weight, bias, stride, padding, dilation, groups)
     if input.dim() == 4:
         return conv3d(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups).squeeze(0)
     kernel = lengths_of(weight, 3)
     made = result_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, dilation)
-    strides, pads, apart = amounts(kernel, stride, padding, dilation)
+    strides, pads, apart, _ = amounts(kernel, stride, padding, dilation)
     batch, channels, depth, *plane = input.shape
     windows = along_depth(depth, made[0], prod(plane), kernel[0], strides[0], pads[0][0], apart[0])
     met = unfold_windows(input.flatten(3), windows).permute(0, 3, 1, 2, 4)
@@ -240,17 +202,16 @@ def _spreads_volumes(
     dilation: int | tuple[int, ...] = 1,
 ) -> Tensor:
     # The form of all; its body is the transpose of what `conv3d` does, step by step.
-    _check({"input": input, "weight": weight, "bias": bias, "groups": groups}, 3, True)
+    _check(3, True, input, weight, bias, groups=groups)
     stride, padding, dilation = _regular(stride=stride, padding=padding, dilation=dilation)
     settings = stride, padding, output_padding, groups, dilation
-    whole = _whole_spread(3, input, weight, bias, *settings)
-    if whole is not None:
-        return whole
+    if are_whole(input, weight, bias):
+        return _made_of_ops(3, True, input, weight, bias, *settings)
     if input.dim() == 4:
         return conv_transpose3d(input.unsqueeze(0), weight, bias, *settings).squeeze(0)
     kernel = lengths_of(weight, 3)
     image = image_lengths(tuple(input.shape), tuple(weight.shape), stride, padding, output_padding, dilation)
-    strides, pads, apart = amounts(kernel, stride, padding, dilation)
+    strides, pads, apart, _ = amounts(kernel, stride, padding, dilation)
     batch, channels, depth, *plane = input.shape
     planes = input.transpose(1, 2).reshape(batch * depth, channels, *plane)
     around, more = tuple(before for before, _ in pads), per_axis("output_padding", output_padding, 3, 0)
@@ -309,8 +270,7 @@ def _conv(
 
 
 conv1d = _conv(
-    1,
-    False,
+    1, False,
     "``out[n, o, p] = bias[o] + sum(weight[o, c, t] * input[n, c, p * stride + t * dilation - padding]\n    "
     "for c, t)``.",
     "(batch, out, (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1).",
@@ -318,39 +278,31 @@ conv1d = _conv(
 >>> x = torch.tensor([[1.0, 2.0, 4.0, 8.0]], device="cpu")
 >>> torch.conv1d(x, torch.tensor([[[1.0, -1.0]]], device="cpu")).tolist()
 [[-1.0, -2.0, -4.0]]""",
-)
+)  # fmt: skip
 conv2d = _conv(
-    2,
-    False,
-    "`conv1d` over height and width.",
+    2, False, "`conv1d` over height and width.",
     "(batch, out, height, width), with the lengths that `conv1d` gives.",
-)
+)  # fmt: skip
 conv3d = _conv(
-    3,
-    False,
+    3, False,
     "`conv1d` over depth, height and width. Holds the input once for each place of the kernel's depth.",
     "(batch, out, depth, height, width), with the lengths that `conv1d` gives.",
-)
+)  # fmt: skip
 
 conv_transpose1d = _conv(
-    1,
-    True,
+    1, True,
     "The transpose of `conv1d` as a linear map: ``out[n, c, p * stride + t * dilation - padding] +=\n    "
     "weight[o, c, t] * input[n, o, p]``, plus the bias.",
     "(batch, out, (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1).",
-)
+)  # fmt: skip
 conv_transpose2d = _conv(
-    2,
-    True,
-    "`conv_transpose1d` over height and width.",
-    "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.",
-    "conv_transpose2d.input",
-)
+    2, True, "`conv_transpose1d` over height and width.",
+    "(batch, out, height, width), with the lengths that `conv_transpose1d` gives.", "conv_transpose2d.input",
+)  # fmt: skip
 conv_transpose3d = _conv(
-    3,
-    True,
+    3, True,
     "`conv_transpose1d` over depth, height and width. Holds the output once for each place of the kernel's\n"
     "    depth that a stride leaves.",
     "(batch, out, depth, height, width), with the lengths that `conv_transpose1d` gives.",
     "conv_transpose3d.input",
-)
+)  # fmt: skip

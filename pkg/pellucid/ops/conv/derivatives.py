@@ -1,11 +1,9 @@
 """The derivatives of convolutions: three maps that are linear in two tensors.
 
 Of an image, a weight and a result each is made of the other two, and the derivatives of each map are the
-other two maps. Stride, padding (before, after) and dilation are those of the convolution, one for each axis.
+other two maps.
 """
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +17,7 @@ from ...op.kernel.launch import Launch
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats
-from .geometry import Geometry, Lengths, Pads, geometry_of, image_of, result_of, weight_of
+from .geometry import Geometry, Lengths, Settings, geometry_of, image_of, result_of, weight_of
 from .kernels import weight_launches, window_launches
 
 # What each is made of, and the maps once they are declared.
@@ -40,50 +38,43 @@ def _made(made: str, size: Lengths, groups: int, first: Lengths, second: Lengths
     return *first[:channels], second[0] if made == "result" else second[1] * groups, *size
 
 
-def _related(made: str, first: Lengths, second: Lengths, size: Lengths, *settings) -> Geometry:
+def _related(made: str, first: Lengths, second: Lengths, size: Lengths, settings: Settings) -> Geometry:
     shapes = dict(zip(_OF[made], (first, second), strict=True))
-    shapes[made] = _made(made, size, settings[-1], first, second)
-    return geometry_of(shapes["image"], shapes["weight"], shapes["result"][-len(size) :], *settings)
+    shapes[made] = _made(made, size, settings.groups, first, second)
+    return geometry_of(shapes["image"], shapes["weight"], shapes["result"][-len(size) :], settings)
 
 
-def _of_two(
-    first: Tensor,
-    second: Tensor,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor: ...
+def _of_two(first: Tensor, second: Tensor, size: Lengths, settings: Settings) -> Tensor: ...
 
 
 def _map(made: str, name: str, launches: Callable, reference: Callable, doc: str, ours: str) -> Callable:
     """Declare one of the three maps."""
 
-    def shapes(call: Call) -> list[Lengths]:
-        return [tuple(m.shape) for _, m in call.tensors()]
+    def shapes(call: Call) -> tuple[Lengths, Lengths]:
+        return tuple(call["first"].shape), tuple(call["second"].shape)
 
     def dispatches(call: Call) -> list[Launch]:
-        settings = [call[name] for name in ("size", "stride", "padding", "dilation", "groups")]
-        return launches(call, _related(made, *shapes(call), *settings), "first", "second")
+        return launches(
+            call, _related(made, *shapes(call), call["size"], call["settings"]), "first", "second"
+        )
 
-    def derivative(of: str, meta: Any, known: Tensor, g: Tensor, size: Lengths, *settings: Any) -> Tensor:
-        (other,) = {*_OF[made]} - {of}
-        given = {other: known, made: g}
-        return _MAPS[of](*[given[name] for name in _OF[of]], lengths_of(meta, len(size)), *settings)
-
-    def by_first(g, first_meta, second, size, stride, padding, dilation, groups):
-        return derivative(_OF[made][0], first_meta, second, g, size, stride, padding, dilation, groups)
-
-    def by_second(g, first, second_meta, size, stride, padding, dilation, groups):
-        return derivative(_OF[made][1], second_meta, first, g, size, stride, padding, dilation, groups)
+    def derivative(k: int, meta: Any, known: Tensor, g: Tensor, size: Lengths, settings: Settings) -> Tensor:
+        given, of = {_OF[made][1 - k]: known, made: g}, _OF[made][k]
+        return _MAPS[of](*[given[name] for name in _OF[of]], lengths_of(meta, len(size)), settings)
 
     _MAPS[made] = op(
         dtype=floats,
-        shape=lambda call: Size(_made(made, call["size"], call["groups"], *shapes(call))),
+        shape=lambda call: Size(_made(made, call["size"], call["settings"].groups, *shapes(call))),
         kernel=dispatches,
-        reference=lambda a, b, *settings: reference(_related(made, a.shape, b.shape, *settings), a, b),
-        grad={"first": by_first, "second": by_second},
+        reference=lambda a, b, *given: reference(_related(made, a.shape, b.shape, *given), a, b),
+        grad={
+            "first": lambda g, first_meta, second, size, settings: derivative(
+                0, first_meta, second, g, size, settings
+            ),
+            "second": lambda g, first, second_meta, size, settings: derivative(
+                1, second_meta, first, g, size, settings
+            ),
+        },
         exports=None,
         ours=ours,
     )(formed(_of_two, name, doc))

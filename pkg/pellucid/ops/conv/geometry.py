@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ...errors import ShapeError
 from ...tensors.shape import index
@@ -20,6 +21,15 @@ from ...tensors.shape import index
 Lengths = tuple[int, ...]
 # (before, after) of each axis.
 Pads = tuple[tuple[int, int], ...]
+
+
+class Settings(NamedTuple):
+    """Of a convolution: stride, padding and dilation of each axis, and groups."""
+
+    stride: Lengths
+    padding: Pads
+    dilation: Lengths
+    groups: int
 
 
 @dataclass(frozen=True)
@@ -122,47 +132,37 @@ def _pads(padding: Any, stride: Lengths, dilation: Lengths, kernel: Lengths) -> 
     return tuple((n, n) for n in per_axis("padding", padding, len(kernel), 0))
 
 
-def amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any) -> tuple[Lengths, Pads, Lengths]:
-    """(stride, padding, dilation) of each axis, checked."""
-    given = {"stride": stride, "padding": padding, "dilation": dilation}
+def amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Settings:
+    """What is given of each axis, or of all, checked."""
+    given = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     # What is remembered holds no tensor, which would live as long.
     return _amounts(kernel, *[index(v, n) if hasattr(v, "_meta") else v for n, v in given.items()])
 
 
 @lru_cache(1024, typed=True)
-def _amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any) -> tuple[Lengths, Pads, Lengths]:
+def _amounts(kernel: Lengths, stride: Any, padding: Any, dilation: Any, groups: int) -> Settings:
     strides = per_axis("stride", stride, len(kernel), 1)
     dilations = per_axis("dilation", dilation, len(kernel), 1)
-    return strides, _pads(padding, strides, dilations, kernel), dilations
+    return Settings(strides, _pads(padding, strides, dilations, kernel), dilations, index(groups, "groups"))
 
 
-def geometry_of(
-    image: Lengths,
-    weight: Lengths,
-    result: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Geometry:
+def geometry_of(image: Lengths, weight: Lengths, result: Lengths, settings: Settings) -> Geometry:
     """Of an image (batch, channels, *lengths), perhaps without the batch, a weight (rows, channels of a
     group, *lengths) and the result's lengths."""
-    count = len(weight) - 2
+    count, (strides, pads, dilations, groups) = len(weight) - 2, settings
     axes = [
         Axis(length, k, made, s, d, before)
         for length, k, made, s, d, (before, _) in zip(
-            image[-count:], weight[2:], result, stride, dilation, padding, strict=True
+            image[-count:], weight[2:], result, strides, dilations, pads, strict=True
         )
     ]
-    batch = image[0] if len(image) == count + 2 else 1
-    return Geometry(
-        batch, groups, weight[1], weight[0] // groups, axes[-2] if count > 1 else Axis(), axes[-1]
-    )
+    y, x = axes[-2] if count > 1 else Axis(), axes[-1]
+    return Geometry(image[0] if len(image) == count + 2 else 1, groups, weight[1], weight[0] // groups, y, x)
 
 
 def result_lengths(input: Lengths, weight: Lengths, stride: Any, padding: Any, dilation: Any) -> Lengths:
     """The lengths that a convolution makes."""
-    strides, pads, dilations = amounts(weight[2:], stride, padding, dilation)
+    strides, pads, dilations, _ = amounts(weight[2:], stride, padding, dilation)
     result = tuple(
         (n + sum(pad) - d * (k - 1) - 1) // s + 1
         for n, k, s, pad, d in zip(input[-len(pads) :], weight[2:], strides, pads, dilations, strict=True)
@@ -181,7 +181,7 @@ def image_lengths(
     """The lengths that a transposed convolution makes."""
     if isinstance(padding, str):
         raise TypeError(f"padding is {padding!r}; a transposed convolution takes numbers.")
-    strides, pads, dilations = amounts(weight[2:], stride, padding, dilation)
+    strides, pads, dilations, _ = amounts(weight[2:], stride, padding, dilation)
     count = len(pads)
     extra = per_axis("output_padding", output_padding, count, 0)
     if any(n >= max(s, d) for n, s, d in zip(extra, strides, dilations, strict=True)):
@@ -208,7 +208,7 @@ def forward(
 ) -> Geometry:
     """Of a convolution whose shapes are checked."""
     result = result_lengths(input, weight, stride, padding, dilation)
-    return geometry_of(input, weight, result, *amounts(weight[2:], stride, padding, dilation), groups)
+    return geometry_of(input, weight, result, amounts(weight[2:], stride, padding, dilation, groups))
 
 
 def transposed(
@@ -224,8 +224,8 @@ def transposed(
     image = image_lengths(input, weight, stride, padding, output_padding, dilation)
     count = len(image)
     shape = (*input[: -count - 1], weight[1] * groups, *image)
-    settings = amounts(weight[2:], stride, padding, dilation)
-    return geometry_of(shape, weight, input[-count:], *settings, groups)
+    settings = amounts(weight[2:], stride, padding, dilation, groups)
+    return geometry_of(shape, weight, input[-count:], settings)
 
 
 # References
@@ -234,6 +234,16 @@ def transposed(
 def _wide(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Floats are added in float64."""
     return x.reshape(shape).astype(np.float64 if x.dtype.kind == "f" else x.dtype, copy=False)
+
+
+def met_by(
+    padded: np.ndarray, kernel: Lengths, stride: Lengths, dilation: Lengths, made: Lengths
+) -> np.ndarray:
+    """What windows meet of the last axes of padded images, (..., *made, *kernel): a view."""
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    view = sliding_window_view(padded, reach, tuple(range(-len(kernel), 0)), writeable=True)
+    begins = [slice(None, (m - 1) * s + 1, s) for m, s in zip(made, stride, strict=True)]
+    return view[(..., *begins, *[slice(None, None, d) for d in dilation])]
 
 
 def _padded(geometry: Geometry) -> tuple[int, ...]:
@@ -253,12 +263,10 @@ def _inner(geometry: Geometry, padded: np.ndarray) -> np.ndarray:
 
 def _windows(geometry: Geometry, padded: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """Each element of the kernel with what the places of the result meet of a padded image."""
-    y, x = geometry.y, geometry.x
-    for i in range(y.kernel):
-        rows = slice(i * y.dilation, i * y.dilation + (y.result - 1) * y.stride + 1, y.stride)
-        for j in range(x.kernel):
-            columns = slice(j * x.dilation, j * x.dilation + (x.result - 1) * x.stride + 1, x.stride)
-            yield i, j, padded[..., rows, columns]
+    settings = [(a.kernel, a.stride, a.dilation, a.result) for a in (geometry.y, geometry.x)]
+    view = met_by(padded, *zip(*settings, strict=True))
+    for i, j in np.ndindex(geometry.y.kernel, geometry.x.kernel):
+        yield i, j, view[..., i, j]
 
 
 def _flat(x: np.ndarray) -> np.ndarray:
@@ -284,6 +292,11 @@ def image_of(geometry: Geometry, result: np.ndarray, weight: np.ndarray) -> np.n
     for i, j, window in _windows(geometry, padded):
         window += (weight[..., i, j].swapaxes(1, 2) @ _flat(result)).reshape(window.shape)
     return _inner(geometry, padded)
+
+
+def biased(out: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    """A result, (batch, groups, channels, *lengths), plus a number for each channel."""
+    return out if bias is None else out + bias.reshape(1, *out.shape[1:3], 1, 1)
 
 
 def weight_of(geometry: Geometry, image: np.ndarray, result: np.ndarray) -> np.ndarray:

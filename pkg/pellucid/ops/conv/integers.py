@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from ...errors import DTypeError
 from ...tensors.tensor import Tensor
 from ..shape.padding import pad
-from .geometry import Lengths, Pads
+from .geometry import Lengths, Settings
 
 
 def are_whole(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
@@ -25,20 +24,12 @@ def are_whole(input: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
     return True
 
 
-def convolved(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    strides: Lengths,
-    pads: Pads,
-    apart: Lengths,
-    groups: int,
-) -> Tensor:
+def convolved(input: Tensor, weight: Tensor, bias: Tensor | None, settings: Settings) -> Tensor:
     """A convolution over any number of axes, of shapes that are checked."""
-    kernel = tuple(weight.shape[2:])
+    kernel, (strides, pads, apart, groups) = tuple(weight.shape[2:]), settings
     count = len(kernel)
     if input.dim() == count + 1:
-        return convolved(input.unsqueeze(0), weight, bias, strides, pads, apart, groups).squeeze(0)
+        return convolved(input.unsqueeze(0), weight, bias, settings).squeeze(0)
     x = pad(input, [n for pair in reversed(pads) for n in pair])
     for k, (n, stride, step) in enumerate(zip(kernel, strides, apart, strict=True)):
         x = x.unfold(2 + k, step * (n - 1) + 1, stride)[..., ::step]
@@ -50,25 +41,16 @@ def convolved(
     return out if bias is None else out + bias.reshape(-1, *(1,) * count)
 
 
-def spread(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    strides: Lengths,
-    pads: Pads,
-    apart: Lengths,
-    more: Lengths,
-    groups: int,
-) -> Tensor:
+def spread(input: Tensor, weight: Tensor, bias: Tensor | None, settings: Settings, more: Lengths) -> Tensor:
     """A transposed one: that of the input with zeros between its places, by the weight turned around."""
-    kernel = tuple(weight.shape[2:])
+    kernel, (strides, pads, apart, groups) = tuple(weight.shape[2:]), settings
     count = len(kernel)
     lengths = [(n - 1) * s + 1 for n, s in zip(input.shape[-count:], strides, strict=True)]
     apart_input = input.new_zeros((*input.shape[:-count], *lengths))
     apart_input[(..., *[slice(None, None, s) for s in strides])] = input
     turned = weight.unflatten(0, (groups, -1)).transpose(1, 2).flatten(0, 1).flip(*range(2, 2 + count))
-    around: Any = tuple(
+    around = tuple(
         (d * (k - 1) - before, d * (k - 1) - before + extra)
         for k, d, (before, _), extra in zip(kernel, apart, pads, more, strict=True)
     )
-    return convolved(apart_input, turned, bias, (1,) * count, around, apart, groups)
+    return convolved(apart_input, turned, bias, Settings((1,) * count, around, apart, groups))

@@ -58,15 +58,8 @@ def packed_source(file: str, name: str) -> KernelSource:
 def window_launches(
     call: Call, geometry: Geometry, x: str, weight: str, bias: str | None = None, *, transposed: bool
 ) -> list[Launch]:
-    """The result from the image, or with ``transposed`` the image from the result.
-
-    Args:
-        call: binds `out`.
-        geometry: of the convolution.
-        x: the argument that is read through windows.
-        weight, bias: the other arguments; a quantized weight is a matrix of rows.
-        transposed: which of the two.
-    """
+    """The result from the image, or with ``transposed`` the image from the result, where the argument ``x``
+    is read through windows. A quantized weight is a matrix of rows."""
     weights = dict(call.tensors())[weight]
     if weights.dtype.is_quantized and is_direct():
         # Without workgroup memory every few pixels would unpack the weight anew.
@@ -134,13 +127,7 @@ def _launches(
 
 
 def weight_launches(call: Call, geometry: Geometry, image: str, result: str) -> list[Launch]:
-    """The weight's derivative from the image and the derivative of the result.
-
-    Args:
-        call: binds `out`.
-        geometry: of the convolution.
-        image, result: names of the arguments.
-    """
+    """The weight's derivative from the image and the derivative of the result, which are these arguments."""
     rows, columns = geometry.rows, geometry.channels * geometry.y.kernel * geometry.x.kernel
     outputs = geometry.groups * rows * columns
     depth = geometry.batch * geometry.y.result * geometry.x.result

@@ -39,13 +39,11 @@ _KINDS: dict[str, tuple[str, str, str]] = {
     "avg_pool": ("The mean of each window; of int64, the quotient towards 0.", _MADE, ""),
     "adaptive_avg_pool": (f"Means {_COVER}", "of lengths ``output_size``", ""),
     "adaptive_max_pool": (
-        f"Maxima {_COVER}",
-        f"of lengths ``output_size``{_PLACES}",
+        f"Maxima {_COVER}", f"of lengths ``output_size``{_PLACES}",
         "ATen's adaptive_max_pool always returns places, as the form with indices does",
     ),
     "lp_pool": (
-        "The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``.",
-        _MADE,
+        "The norm of each window: ``sum(x ** norm_type) ** (1 / norm_type)``.", _MADE,
         "made of a mean in PyTorch, in Python",
     ),
     "max_unpool": (
@@ -55,12 +53,9 @@ _KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "fractional_max_pool": (
         "The largest element of windows at pseudo-random distances (Graham 2014), two neighbouring integers.",
-        f"of lengths ``output_size``{_PLACES}",
-        "the form of nn.functional; ATen's takes the samples always",
+        f"of lengths ``output_size``{_PLACES}", "the form of nn.functional; ATen's takes the samples always",
     ),
-}
-
-
+}  # fmt: skip
 _IN_TORCH = {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "max_pool1d_with_indices"
 }  # fmt: skip
@@ -82,27 +77,22 @@ def _pool(
         "Returns": f"{shape}, {returns}.",
         "Raises": {"ShapeError": "windows do not fit the image, or a setting does not fit them."},
     }
-    call.__name__ = call.__qualname__ = name
     call.__module__ = __name__
-    call.__doc__ = docstring(sentence, sections, example)
-    if aten:
-        ours = ""
-    elif with_indices and "adaptive" in kind:
+    if with_indices and "adaptive" in kind:
         aten = (f"{page}.default(self, output_size)",)
-        ours = ""
     places = ("torch", "nn.functional") if name in _IN_TORCH else "nn.functional"
-    return function(exports=places, aten=aten, ours=ours)(call)
+    doc = docstring(sentence, sections, example)
+    return function(exports=places, aten=aten, ours="" if aten else ours, name=name, doc=doc)(call)
 
 
 max_pool1d, max_pool3d = (_pool("max_pool", n) for n in (1, 3))
 max_pool2d = _pool(
-    "max_pool",
-    2,
+    "max_pool", 2,
     example=""">>> import pellucid as torch
 >>> x = torch.tensor([[[1.0, 5.0, 2.0], [4.0, 3.0, 6.0]]], device="cpu")
 >>> torch.nn.functional.max_pool2d(x, 2, stride=1).tolist()
 [[[5.0, 6.0]]]""",
-)
+)  # fmt: skip
 max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices = (
     _pool("max_pool", n, True) for n in (1, 2, 3)
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import boolean, integer_or_integers, number, wrong
+from ...op.arguments import boolean, integer_or_integers, number
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import index
@@ -50,21 +50,20 @@ def _windows(
     name: str,
     count: int,
     input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    *lengths: Any,
     ceil_mode: bool,
-    count_padding: bool = False,
+    counts: bool = False,
     divisor: int = 0,
 ) -> Windows:
-    """The windows of a call: they are remembered by these values, so the values must be regular."""
-    kernel = integer_or_integers(kernel_size, f"{name}: kernel_size")
-    strides = None if stride is None else integer_or_integers(stride, f"{name}: stride")
-    pads = integer_or_integers(padding, f"{name}: padding")
-    steps = integer_or_integers(dilation, f"{name}: dilation")
-    flags = boolean(ceil_mode, f"{name}: ceil_mode"), boolean(count_padding, f"{name}: count_include_pad")
-    return moving(name, image_of(name, input, count), kernel, strides, pads, steps, *flags, divisor)
+    """The windows of a call: they are remembered by these values, so the values must be regular. ``lengths``
+    are kernel_size, stride, padding and dilation."""
+    named = zip(("kernel_size", "stride", "padding", "dilation"), lengths, strict=True)
+    regular = [
+        None if value is None and word == "stride" else integer_or_integers(value, f"{name}: {word}")
+        for word, value in named
+    ]
+    flags = boolean(ceil_mode, f"{name}: ceil_mode"), boolean(counts, f"{name}: count_include_pad")
+    return moving(name, image_of(name, input, count), *regular, *flags, divisor)
 
 
 def _adapted(name: str, count: int, input: Tensor, output_size: Any) -> Windows:
@@ -119,7 +118,8 @@ def _whole_maxima(input: Tensor, windows: Windows) -> tuple[Tensor, Tensor]:
     return values, seen.gather(axis, taps).squeeze(axis)
 
 
-def _maxima(input: Tensor, windows: Windows, wants_places: bool) -> tuple[Tensor, Tensor | None]:
+def _maxima(input: Tensor, windows: Windows, wants_places: bool) -> Any:
+    """Maxima, with their places where they are wanted."""
     is_whole = input.dtype.is_integer and input.device.type == "webgpu"
     step = _whole_maxima if is_whole and windows.kernel else max_windows
     first, *rest = windows.in_turn()
@@ -133,7 +133,7 @@ def _maxima(input: Tensor, windows: Windows, wants_places: bool) -> tuple[Tensor
             plane = at // part.image[1]
             places = places.flatten(-3).gather(-1, at.flatten(-2)).reshape(at.shape)
             places = (places + plane * prod(first.image)).reshape(values.shape)
-    return values, places.long() if wants_places else None
+    return (values, places.long()) if wants_places else values
 
 
 # The kinds, each for a number of axes
@@ -149,21 +149,18 @@ def max_pool(name: str, count: int, always: bool = False) -> Callable:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        windows = _windows(name, count, input, kernel_size, stride, padding, dilation, ceil_mode)
-        return _found(*_maxima(input, windows, always or return_indices))
+        lengths = kernel_size, stride, padding, dilation
+        windows = _windows(name, count, input, *lengths, ceil_mode=ceil_mode)
+        return _maxima(input, windows, always or return_indices)
 
     return call
 
 
 def adaptive_max_pool(name: str, count: int, always: bool = False) -> Callable:
     def call(input: Tensor, output_size: int | tuple[int | None, ...], return_indices: bool = False) -> Any:
-        return _found(*_maxima(input, _adapted(name, count, input, output_size), always or return_indices))
+        return _maxima(input, _adapted(name, count, input, output_size), always or return_indices)
 
     return call
-
-
-def _found(values: Tensor, places: Tensor | None) -> Any:
-    return values if places is None else (values, places)
 
 
 def avg_pool(name: str, count: int) -> Callable:
@@ -189,8 +186,11 @@ def avg_pool(name: str, count: int) -> Callable:
         divisor = None if divisor_override is None else index(divisor_override, "divisor_override")
         if divisor == 0:
             raise ShapeError(f"{name}: divisor_override is 0. Give another number, or None for the count.")
-        settings = kernel_size, stride, padding, 1, ceil_mode, count_include_pad, divisor or 0
-        return _means(input, _windows(name, count, input, *settings))
+        lengths, counts = (kernel_size, stride, padding, 1), count_include_pad
+        return _means(
+            input,
+            _windows(name, count, input, *lengths, ceil_mode=ceil_mode, counts=counts, divisor=divisor or 0),
+        )
 
     return plain if count == 1 else call
 
@@ -210,7 +210,7 @@ def lp_pool(name: str, count: int) -> Callable:
         stride: int | tuple[int, ...] | None = None,
         ceil_mode: bool = False,
     ) -> Tensor:
-        windows = _windows(name, count, input, kernel_size, stride, 0, 1, ceil_mode)
+        windows = _windows(name, count, input, kernel_size, stride, 0, 1, ceil_mode=ceil_mode)
         power = number(norm_type, f"{name}: norm_type")
         out = _means(input.pow(power), windows)
         return (out.sign() * relu(out.abs())).mul(prod(windows.kernel)).pow(1.0 / power)
@@ -293,8 +293,6 @@ def fractional_max_pool(name: str, count: int, always: bool = False) -> Callable
             )
         x = input.reshape(-1, input.shape[-count - 1], *image)
         samples = _random_samples
-        if samples is not None and not isinstance(samples, Tensor):
-            raise wrong(f"{name}: _random_samples", "Tensor", samples)
         if samples is None:
             samples = rand(*x.shape[:2], count, dtype=input.dtype, device=input.device)
         # The samples of two axes come in the order of x and y.
@@ -310,7 +308,8 @@ def fractional_max_pool(name: str, count: int, always: bool = False) -> Callable
         met = x.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
         values, taps = met.max(-1)
         shape = (*input.shape[:-count], *made)
-        at = places.gather(-1, taps.unsqueeze(-1)).reshape(shape) if always or return_indices else None
-        return _found(values.reshape(shape), at)
+        if not (always or return_indices):
+            return values.reshape(shape)
+        return values.reshape(shape), places.gather(-1, taps.unsqueeze(-1)).reshape(shape)
 
     return call

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShapeError
-from .geometry import Lengths, per_axis
+from .geometry import Lengths, met_by, per_axis
 
 
 @dataclass(frozen=True)
@@ -192,54 +192,39 @@ def spread_means(result: np.ndarray, windows: Windows) -> np.ndarray:
     return out
 
 
-def _taps(windows: Windows) -> tuple[list[tuple[int, int]], list[tuple[slice, slice]]]:
-    """What is added before and behind each of two axes of an image, and each tap of the windows with the rows
-    and columns that it meets then."""
-    params = windows.params(1, windows.result)
-    settings = [params["vertical"], params["horizontal"]]
-    image, result = (1, *windows.image)[-2:], (1, *windows.result)[-2:]
-    reach = [
-        (before, max((n - 1) * stride + (kernel - 1) * dilation + 1 - before - length, 0))
-        for (kernel, stride, before, dilation), n, length in zip(settings, result, image, strict=True)
-    ]
-    along = [
-        [slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride) for t in range(kernel)]
-        for (kernel, stride, _, dilation), n in zip(settings, result, strict=True)
-    ]
-    return reach, [(y, x) for y in along[0] for x in along[1]]
+def _around(windows: Windows) -> list[tuple[int, int]]:
+    """What is added before and behind each axis of images, (images, *lengths)."""
+    margins = windows.margins()
+    return [(0, 0), *zip(margins[-2::-2], margins[-1::-2], strict=True)]
+
+
+def _met(padded: np.ndarray, windows: Windows) -> np.ndarray:
+    """What each window meets of padded images, (images, *result, *kernel): a view."""
+    return met_by(padded, windows.kernel, windows.stride, windows.dilation, windows.result)
 
 
 def unfolded(input: np.ndarray, windows: Windows) -> np.ndarray:
     """What each window meets, tap by tap, on the cpu device: (..., taps, *result)."""
-    reach, taps = _taps(windows)
-    x = np.pad(input.reshape(-1, *(1, *windows.image)[-2:]), ((0, 0), *reach))
-    out = np.stack([x[:, rows, columns] for rows, columns in taps], 1)
-    return out.reshape(*input.shape[: -len(windows.image)], len(taps), *windows.result)
+    count = len(windows.image)
+    met = _met(np.pad(input.reshape(-1, *windows.image), _around(windows)), windows)
+    taps_first = np.moveaxis(met, range(-count, 0), range(1, 1 + count))
+    return taps_first.reshape(*input.shape[:-count], prod(windows.kernel), *windows.result)
 
 
 def folded(input: np.ndarray, windows: Windows) -> np.ndarray:
     """The transpose of `unfolded`."""
-    reach, taps = _taps(windows)
-    tall, wide = (1, *windows.image)[-2:]
-    (top, below), (left, right) = reach
-    x = input.reshape(-1, len(taps), *(1, *windows.result)[-2:])
-    out = np.zeros((len(x), top + tall + below, left + wide + right), np.float64)
-    for k, (rows, columns) in enumerate(taps):
-        out[:, rows, columns] += x[:, k]
-    shape = (*input.shape[: -len(windows.image) - 1], *windows.image)
-    return out[:, top : top + tall, left : left + wide].reshape(shape)
-
-
-def _largest(planes: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest element of (planes, elements) and its place: the first of equal ones, the last NaN."""
-    nans = np.isnan(planes)
-    last = nans.shape[1] - 1 - nans[:, ::-1].argmax(1)
-    at = np.where(nans.any(1), last, np.where(nans, -np.inf, planes).argmax(1))
-    return planes[np.arange(len(planes)), at], places[at]
+    x, around = input.reshape(-1, *windows.kernel, *windows.result), _around(windows)[1:]
+    parts = list(zip(windows.image, around, strict=True))
+    out = np.zeros((len(x), *[before + n + behind for n, (before, behind) in parts]))
+    met = _met(out, windows)
+    for tap in np.ndindex(*windows.kernel):
+        met[(..., *tap)] += x[(slice(None), *tap)]
+    image = out[(..., *[slice(before, before + n) for n, (before, _) in parts])]
+    return image.reshape(*input.shape[: -len(parts) - 1], *windows.image)
 
 
 def _adapted_maxima(x: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """`maxima_of` of windows that adapt to their number."""
+    """`maxima_of` of windows that adapt to their number: the first of equal elements, or the last NaN."""
     result = (1, *windows.result)[-2:]
     values, indices = np.zeros((len(x), *result), x.dtype), np.zeros((len(x), *result), np.int64)
     places = np.arange(x[0].size).reshape(x.shape[1:])
@@ -249,26 +234,28 @@ def _adapted_maxima(x: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.nda
         for k in range(result[1]):
             columns = slice(*pairs.bounds(1, k)[:2])
             seen = x[:, rows, columns].reshape(len(x), -1)
-            values[:, y, k], indices[:, y, k] = _largest(seen, places[rows, columns].ravel())
+            nans = np.isnan(seen)
+            last = nans.shape[1] - 1 - nans[:, ::-1].argmax(1)
+            at = np.where(nans.any(1), last, np.where(nans, -np.inf, seen).argmax(1))
+            values[:, y, k] = seen[np.arange(len(x)), at]
+            indices[:, y, k] = places[rows, columns].ravel()[at]
     return values, indices
 
 
 def maxima_of(input: np.ndarray, windows: Windows) -> tuple[np.ndarray, np.ndarray]:
     """Maxima of windows and their places on the cpu device."""
-    x = input.reshape(-1, *(1, *windows.image)[-2:])
     shape = (*input.shape[: -len(windows.image)], *windows.result)
     if not windows.kernel:
-        values, indices = _adapted_maxima(x, windows)
+        values, indices = _adapted_maxima(input.reshape(-1, *(1, *windows.image)[-2:]), windows)
         return values.reshape(shape), indices.reshape(shape)
     # A plane of places beside the images, both with what windows meet outside: there are no places.
-    places = np.arange(prod(windows.image)).reshape(x.shape[1:])
-    reach, taps = _taps(windows)
-    places, x = np.pad(places, reach, constant_values=-1), np.pad(x, ((0, 0), *reach))
-    result = (1, *windows.result)[-2:]
-    values = np.full((len(x), *result), -np.inf if input.dtype.kind == "f" else 0, input.dtype)
+    x, places = input.reshape(-1, *windows.image), np.arange(prod(windows.image)).reshape(1, *windows.image)
+    around = _around(windows)
+    met, seen = _met(np.pad(x, around), windows), _met(np.pad(places, around, constant_values=-1), windows)
+    values = np.full((len(x), *windows.result), -np.inf if input.dtype.kind == "f" else 0, input.dtype)
     indices = np.full(values.shape, -1)
-    for rows, columns in taps:
-        value, place = x[:, rows, columns], places[rows, columns]
+    for tap in np.ndindex(*windows.kernel):
+        value, place = met[(..., *tap)], seen[(..., *tap)]
         # Comparisons with NaN are false: a NaN is taken always, and nothing but another after it.
         taken = (place >= 0) & ((indices < 0) | (value > values) | (value != value))
         values[taken] = value[taken]

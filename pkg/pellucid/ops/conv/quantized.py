@@ -1,7 +1,5 @@
 """Convolutions by quantized weights, whose bits the kernels of convolutions unpack as they read them."""
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,7 +17,7 @@ from ...tensors.tensor import Tensor
 from ..quant.products import as_input, dequantized
 from ..reduce.reductions import sum as total
 from .derivatives import convolution_weight, lengths_of
-from .geometry import Geometry, Lengths, Pads, geometry_of, image_of, result_of
+from .geometry import Geometry, Lengths, Settings, biased, geometry_of, image_of, result_of
 from .kernels import window_launches
 
 
@@ -29,10 +27,7 @@ def _of_matrix(
     bias: Tensor | None,
     kernel: Lengths,
     size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
+    settings: Settings,
 ) -> Tensor: ...
 
 
@@ -48,25 +43,26 @@ def _map(name: str, reference: Callable, doc: str) -> Callable[..., Tensor]:
         channels = weight[1] * groups if is_transposed else weight[0]
         return *input[: -len(size) - 1], channels, *size
 
-    def geometry(input: Lengths, matrix: Meta, kernel: Lengths, size: Lengths, *settings) -> Geometry:
+    def geometry(
+        input: Lengths, matrix: Meta, kernel: Lengths, size: Lengths, settings: Settings
+    ) -> Geometry:
         weight = _weight_shape(matrix, kernel)
-        image = made_shape(input, weight, size, settings[-1]) if is_transposed else input
-        result = input[-len(size) :] if is_transposed else size
-        return geometry_of(image, weight, result, *settings)
+        image = made_shape(input, weight, size, settings.groups) if is_transposed else input
+        return geometry_of(image, weight, input[-len(size) :] if is_transposed else size, settings)
 
     def shape(call: Call) -> Size:
         weight = _weight_shape(call["weight"][0], call["kernel"])
-        return Size(made_shape(tuple(call["input"].shape), weight, call["size"], call["groups"]))
+        return Size(made_shape(tuple(call["input"].shape), weight, call["size"], call["settings"].groups))
 
     def launches(call: Call) -> list[Launch]:
-        settings = [call[n] for n in ("kernel", "size", "stride", "padding", "dilation", "groups")]
-        made = geometry(tuple(call["input"].shape), call["weight"][0], *settings)
+        given = [call[name] for name in ("kernel", "size", "settings")]
+        made = geometry(tuple(call["input"].shape), call["weight"][0], *given)
         bias = "bias" if call["bias"] is not None else None
         return window_launches(call, made, "input", "weight[0]", bias, transposed=is_transposed)
 
-    def on_cpu(input, weight, bias, *settings):
-        made = reference(geometry(input.shape, weight[0]._meta, *settings), input, dequantized(weight))
-        return made if bias is None else made + bias.reshape(1, *made.shape[1:3], 1, 1)
+    def on_cpu(input, weight, bias, *given):
+        made = geometry(input.shape, weight[0]._meta, *given)
+        return biased(reference(made, input, dequantized(weight)), bias)
 
     return op(
         dtype=as_input,
@@ -81,80 +77,48 @@ def _map(name: str, reference: Callable, doc: str) -> Callable[..., Tensor]:
 
 _SETTINGS = "``kernel`` has the lengths of the weight's kernel, the others are as of `convolution`."
 quant_convolution = _map(
-    "quant_convolution",
-    result_of,
+    "quant_convolution", result_of,
     "`convolution` by a quantized matrix: what makes a channel of the result is a row, with a bias. "
     + _SETTINGS,
-)
+)  # fmt: skip
 quant_convolution_input = _map(
-    "quant_convolution_input",
-    image_of,
+    "quant_convolution_input", image_of,
     f"The transpose of `quant_convolution`, which is also its derivative. {_SETTINGS}",
-)
+)  # fmt: skip
 
 
-def _weight_slope(image, result, weight_meta, *settings):
-    return convolution_weight(image, result, tuple(weight_meta.shape[2:]), *settings)
-
-
-def _image_slope(g, image_meta, weight, stride, padding, dilation, groups) -> Tensor:
-    size = lengths_of(image_meta, len(stride))
-    return transposed(g, weight, None, size, stride, padding, dilation, groups)
-
-
-def _bias_slope(g, stride):
-    """The sum over all axes but the channels, which lie before the lengths."""
-    channels = g.dim() - len(stride) - 1
+def over_channels(g: Tensor, count: int) -> Tensor:
+    """The sum over all axes but the channels, which lie before ``count`` lengths."""
+    channels = g.dim() - count - 1
     return total(g, tuple(k for k in range(g.dim()) if k != channels))
 
 
-@composed(
-    name="convolution",
-    image=_image_slope,
-    weight=lambda g, image, weight_meta, stride, padding, dilation, groups: _weight_slope(
-        image, g, weight_meta, stride, padding, dilation, groups
-    ),
-    bias=_bias_slope,
-)
-def convolved(
-    image: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor:
-    """`convolution` by a quantized weight of all its axes, perhaps one that stands for a float one, which
-    has the gradient."""
-    rows, kernel = [as_matrix(weight.detach())], tuple(weight.shape[2:])
-    return quant_convolution(image, rows, bias, kernel, size, stride, padding, dilation, groups)
+def _by_weight(is_transposed: bool) -> Callable[..., Tensor]:
+    """The convolution by a quantized weight of all its axes, perhaps one that stands for a float one, which
+    has the gradient; or its transpose."""
+
+    def input_slope(g, input_meta, weight, settings):
+        back = convolved if is_transposed else transposed
+        return back(g, weight, None, lengths_of(input_meta, len(settings.stride)), settings)
+
+    def weight_slope(g, input, weight_meta, settings):
+        both = (g, input) if is_transposed else (input, g)
+        return convolution_weight(*both, tuple(weight_meta.shape[2:]), settings)
+
+    @composed(
+        name="convolution_input" if is_transposed else "convolution",
+        input=input_slope,
+        weight=weight_slope,
+        bias=lambda g, settings: over_channels(g, len(settings.stride)),
+    )
+    def call(input: Tensor, weight: Tensor, bias: Tensor | None, size: Lengths, settings: Settings) -> Tensor:
+        make = quant_convolution_input if is_transposed else quant_convolution
+        return make(input, [as_matrix(weight.detach())], bias, tuple(weight.shape[2:]), size, settings)
+
+    return call
 
 
-@composed(
-    name="convolution_input",
-    result=lambda g, result_meta, weight, stride, padding, dilation, groups: convolved(
-        g, weight, None, lengths_of(result_meta, len(stride)), stride, padding, dilation, groups
-    ),
-    weight=lambda g, result, weight_meta, stride, padding, dilation, groups: _weight_slope(
-        g, result, weight_meta, stride, padding, dilation, groups
-    ),
-    bias=_bias_slope,
-)
-def transposed(
-    result: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    size: Lengths,
-    stride: Lengths,
-    padding: Pads,
-    dilation: Lengths,
-    groups: int,
-) -> Tensor:
-    """The transpose of `convolved`."""
-    rows, kernel = [as_matrix(weight.detach())], tuple(weight.shape[2:])
-    return quant_convolution_input(result, rows, bias, kernel, size, stride, padding, dilation, groups)
+convolved, transposed = _by_weight(False), _by_weight(True)
 
 
 @composed(name="flatten", weight=lambda g, weight_meta: g.reshape(weight_meta.shape))

@@ -4,16 +4,18 @@
 # pyright: reportReturnType=false
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import formed
 from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch, flag, per_element
 from ...op.kernel.source import KernelSource, load
 from ...op.kernel.turns import boxes
-from ...op.rules import float_only, refusing, same
+from ...op.rules import as_input, float_only, refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
@@ -24,82 +26,108 @@ from ..matmul.launch import in_parts
 from .geometry import Lengths
 from .pool_windows import Windows, folded, maxima_of, means_of, spread_maxima, spread_means, unfolded
 
-# Means
 
+def _lengths(made: str, lost: int = 0) -> Callable:
+    """The first tensor's shape with other lengths, "image" or "result", in the place of the last axes and of
+    ``lost`` before them."""
 
-def _average_shape(call: Call) -> Size:
-    windows = call["windows"]
-    return Size((*call["input"].shape[: -len(windows.image)], *windows.result))
+    def rule(call: Call) -> Size:
+        windows = call["windows"]
+        return Size((*as_input(call)[: -len(windows.image) - lost], *getattr(windows, made)))
 
-
-def _average_gradient_shape(call: Call) -> Size:
-    windows = call["windows"]
-    return Size((*call["result"].shape[: -len(windows.image)], *windows.image))
-
-
-def _average_launches(call: Call, file: str, x: str, outputs: Lengths) -> list[Launch]:
-    windows: Windows = call["windows"]
-    params = windows.params(windows.planes(call[x].shape), outputs)
-    holes = {"ADAPTIVE": flag(not windows.kernel), "COUNT_PADDING": flag(windows.count_padding)}
-    params["divisor"] = float(windows.divisor)
-    spans = windows.spans() if file == "conv/pool_average" else windows.overlaps()
-    return _in_boxes(call, load(file).fill(holes), params, spans, {"x": x})
+    return rule
 
 
 def _in_boxes(
-    call: Call, source: KernelSource, params: dict[str, Any], spans: tuple[int, int], bind: dict[str, str]
+    call: Call, source: KernelSource, params: dict[str, Any], spans: tuple[int, int]
 ) -> list[Launch]:
     """A dispatch for as many places of each window as a loop may be long, and where there are several the one
-    that adds them up.
-
-    Args:
-        call: binds `out`.
-        source, params, bind: of each dispatch.
-        spans: rows and columns of the largest window.
-    """
-    count, made = params["outputs"], []
+    that adds them up; ``spans`` are rows and columns of the largest window."""
+    count, made, x = params["outputs"], [], call.tensors()[0][0]
     for k, box in enumerate(boxes(*spans)):
         own = {**params, "box": box, "out_start": k * count}
-        made.append(per_element(source, count, own, bind=dict(bind)))
+        made.append(per_element(source, count, own, bind={"x": x}))
     return in_parts(call, made, len(made), call.out.dtype, None, count, count)
 
 
-def _average_grad(g, windows) -> Tensor:
-    return average_windows_gradient(g, windows)
+# Means, and what windows meet: maps that are linear in their input
 
 
-@op(
-    public="avg_pool",
-    dtype=float_only,
-    shape=_average_shape,
-    kernel=lambda call: _average_launches(call, "conv/pool_average", "input", call["windows"].result),
-    reference=means_of,
-    grad={"input": _average_grad},
-)
-def average_windows(input: Tensor, windows: Windows) -> Tensor:
-    """Means of windows over the last axes; see `avg_pool2d`."""
+def _of_windows(input: Tensor, windows: Windows) -> Tensor: ...
 
 
-@op(
-    public="avg_pool",
-    dtype=float_only,
-    shape=_average_gradient_shape,
-    kernel=lambda call: _average_launches(
-        call, "conv/pool_average_gradient", "result", call["windows"].image
-    ),
-    reference=spread_means,
-    grad={"result": lambda g, windows: average_windows(g, windows)},
-)
-def average_windows_gradient(result: Tensor, windows: Windows) -> Tensor:
-    """The derivative of `average_windows` at that of its result."""
+def _map(
+    name: str, public: str, kernel: Callable, shape: Callable, reference: Callable, back: Callable,
+    sentence: str, dtype: Callable = float_only, prepare: Callable | None = None,
+) -> Callable[..., Tensor]:  # fmt: skip
+    """Declare such a map; ``back`` gives its transpose, which may be declared later."""
+    return op(
+        public=public,
+        dtype=dtype,
+        shape=shape,
+        kernel=kernel,
+        reference=reference,
+        grad={"input": lambda g, windows: back()(g, windows)},
+        prepare=prepare,
+    )(formed(_of_windows, name, sentence))
+
+
+def _average_launches(call: Call, file: str, outputs: Lengths) -> list[Launch]:
+    windows: Windows = call["windows"]
+    params = windows.params(windows.planes(call["input"].shape), outputs)
+    holes = {"ADAPTIVE": flag(not windows.kernel), "COUNT_PADDING": flag(windows.count_padding)}
+    params["divisor"] = float(windows.divisor)
+    spans = windows.spans() if file == "conv/pool_average" else windows.overlaps()
+    return _in_boxes(call, load(file).fill(holes), params, spans)
+
+
+def _unfold_launches(call: Call) -> Launch:
+    windows: Windows = call["windows"]
+    params = windows.params(windows.planes(call["input"].shape), (*windows.kernel, *windows.result))
+    holes = {"T": register_type(call.out.dtype)}
+    return per_element("conv/unfold", params["outputs"], params, holes, {"x": "input"})
+
+
+def _fold_launches(call: Call) -> list[Launch]:
+    windows: Windows = call["windows"]
+    params = windows.params(prod(call["input"].shape[: -len(windows.image) - 1]), windows.image)
+    return _in_boxes(call, load("conv/fold"), params, windows.spans())
+
+
+def _unfold_shape(call: Call) -> Size:
+    windows: Windows = call["windows"]
+    return Size((*call["input"].shape[: -len(windows.image)], prod(windows.kernel), *windows.result))
+
+
+def _of_parts(input, windows) -> Tensor | None:
+    """Complex numbers are folded part by part."""
+    if not input._meta.dtype.is_complex:
+        return None
+    return joined(*[fold_windows(part.contiguous(), windows) for part in (real(input), imag(input))])
+
+
+average_windows = _map(
+    "average_windows", "avg_pool",
+    lambda call: _average_launches(call, "conv/pool_average", call["windows"].result), _lengths("result"),
+    means_of, lambda: average_windows_gradient, "Means of windows over the last axes; see `avg_pool2d`.",
+)  # fmt: skip
+average_windows_gradient = _map(
+    "average_windows_gradient", "avg_pool",
+    lambda call: _average_launches(call, "conv/pool_average_gradient", call["windows"].image),
+    _lengths("image"), spread_means, lambda: average_windows,
+    "The derivative of `average_windows` at that of its result.",
+)  # fmt: skip
+unfold_windows = _map(
+    "unfold_windows", "unfold", _unfold_launches, _unfold_shape, unfolded, lambda: fold_windows,
+    "What windows over the last axes meet, (..., taps, *windows); see `nn.functional.unfold`.", same,
+)  # fmt: skip
+fold_windows = _map(
+    "fold_windows", "fold", _fold_launches, _lengths("image", 1), folded, lambda: unfold_windows,
+    "The transpose of `unfold_windows`: of each place what windows have of it, added up.", prepare=_of_parts,
+)  # fmt: skip
 
 
 # Maxima
-
-
-def _max_shape(call: Call) -> tuple[Size, Size]:
-    shape = _average_shape(call)
-    return shape, shape
 
 
 def _max_types(call: Call):
@@ -132,7 +160,7 @@ def _max_gradient_launches(call: Call) -> list[Launch]:
     params = windows.params(windows.planes(call["result"].shape), windows.image)
     file = load("conv/pool_max_gradient").fill({"ADAPTIVE": flag(not windows.kernel)})
     spans = windows.spans() if windows.kernel else windows.overlaps()
-    return _in_boxes(call, file, params, spans, {"x": "result"})
+    return _in_boxes(call, file, params, spans)
 
 
 def _at_places(g, indices, windows) -> Tensor:
@@ -146,7 +174,7 @@ def _at_places(g, indices, windows) -> Tensor:
 @op(
     public="max_pool",
     dtype=refusing(_max_types, "c"),
-    shape=_max_shape,
+    shape=lambda call: (_lengths("result")(call),) * 2,
     kernel=_max_launches,
     reference=maxima_of,
     grad={"input": lambda g, indices, windows: max_windows_gradient(g, indices, windows)},
@@ -158,73 +186,11 @@ def max_windows(input: Tensor, windows: Windows) -> tuple[Tensor, Tensor]:
 
 @op(
     public="max_pool",
-    dtype=lambda call: (call["result"].dtype, call["result"].dtype),
-    shape=lambda call: Size((*call["result"].shape[: -len(call["windows"].image)], *call["windows"].image)),
+    dtype=same,
+    shape=_lengths("image"),
     kernel=_max_gradient_launches,
     reference=spread_maxima,
     grad={"result": _at_places},
 )
 def max_windows_gradient(result: Tensor, indices: Tensor, windows: Windows) -> Tensor:
     """The derivative of `max_windows` at that of its values."""
-
-
-# What windows meet
-
-
-def _unfold_launches(call: Call) -> Launch:
-    windows: Windows = call["windows"]
-    params = windows.params(windows.planes(call["input"].shape), (*windows.kernel, *windows.result))
-    holes = {"T": register_type(call.out.dtype)}
-    return per_element("conv/unfold", params["outputs"], params, holes, {"x": "input"})
-
-
-def _fold_launches(call: Call) -> list[Launch]:
-    windows: Windows = call["windows"]
-    params = windows.params(prod(call["columns"].shape[: -len(windows.image) - 1]), windows.image)
-    return _in_boxes(call, load("conv/fold"), params, windows.spans(), {"x": "columns"})
-
-
-def _unfold_shape(call: Call) -> Size:
-    windows: Windows = call["windows"]
-    return Size((*call["input"].shape[: -len(windows.image)], prod(windows.kernel), *windows.result))
-
-
-def _fold_shape(call: Call) -> Size:
-    windows: Windows = call["windows"]
-    return Size((*call["columns"].shape[: -len(windows.image) - 1], *windows.image))
-
-
-def _unfold_grad(g, windows) -> Tensor:
-    return fold_windows(g, windows)
-
-
-@op(
-    public="unfold",
-    dtype=same,
-    shape=_unfold_shape,
-    kernel=_unfold_launches,
-    reference=unfolded,
-    grad={"input": _unfold_grad},
-)
-def unfold_windows(input: Tensor, windows: Windows) -> Tensor:
-    """What windows over the last axes meet, (..., taps, *windows); see `nn.functional.unfold`."""
-
-
-def _of_parts(columns, windows) -> Tensor | None:
-    """Complex numbers are folded part by part."""
-    if not columns._meta.dtype.is_complex:
-        return None
-    return joined(*[fold_windows(part.contiguous(), windows) for part in (real(columns), imag(columns))])
-
-
-@op(
-    public="fold",
-    dtype=float_only,
-    shape=_fold_shape,
-    kernel=_fold_launches,
-    reference=folded,
-    grad={"columns": lambda g, windows: unfold_windows(g, windows)},
-    prepare=_of_parts,
-)
-def fold_windows(columns: Tensor, windows: Windows) -> Tensor:
-    """The transpose of `unfold_windows`: of each place what windows have of it, added up."""

@@ -11,7 +11,8 @@ from ...tensors.tensor import Tensor
 from ..elementwise.complex import view_as_real
 from ..shape.padding import pad
 from ..shape.slicing import overlap_add
-from .transforms import resized, transformed
+from .transform import resized
+from .transforms import transformed
 
 
 def _lengths(name: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, ...]:
@@ -32,13 +33,8 @@ def _window_of(name: str, window: Tensor | None, like: Tensor, n: int, width: in
         window = like.real.new_ones(width)
     if window._meta.shape != (width,):
         raise ShapeError(f"{name}: window has shape {tuple(window._meta.shape)} for a win_length of {width}.")
-    return resized(_behind(window, (n - width) // 2), 0, n)
-
-
-def _behind(x: Tensor, count: int) -> Tensor:
-    """A tensor of one axis or two with zeros before the last one."""
-    last = x._meta.rank - 1
-    return resized(x.flip(last), last, x._meta.shape[last] + count).flip(last) if count else x
+    before = (n - width) // 2
+    return resized(resized(window.flip(0), 0, width + before).flip(0) if before else window, 0, n)
 
 
 def _padded(input: Tensor, count: int, mode: str) -> Tensor:

@@ -178,15 +178,18 @@ def chirp(count: int, device: Device) -> Tensor:
     """``out[k] = exp(-pi i k^2 / count)``."""
 
 
-def dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
-    """The transform along an axis of any length.
+def resized(x: Tensor, dim: int, length: int) -> Tensor:
+    """The first elements along an axis, zeros behind the last."""
+    shape = list(x._meta.shape)
+    more = length - shape[dim]
+    if more <= 0:
+        return x.narrow(dim, 0, length) if more else x
+    shape[dim] = more
+    return cat([x, x.new_zeros(*shape)], dim)
 
-    Args:
-        input: float32, float64 or complex.
-        dim: the axis, counted from the first.
-        inverse: with positive exponents.
-        scale: a factor.
-    """
+
+def dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
+    """The transform along an axis of any length; arguments as those of `transform`."""
     m = input._meta
     n = m.shape[dim]
     if m.device is CPU or max(radices(n)) <= _LARGEST or not m.numel:
@@ -196,14 +199,7 @@ def dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
     factors = chirp(n, m.device).reshape(n, *(1,) * (m.rank - dim - 1))
     factors = factors.conj() if inverse else factors
     back = factors.conj()
-    ring = cat([back, _zeros(back, 0, length - 2 * n + 1), back[1:].flip(0)], 0)
-    signal = input * factors
-    signal = cat([signal, _zeros(signal, dim, length - n)], dim)
+    ring = cat([resized(back, 0, length - n + 1), back[1:].flip(0)], 0)
+    signal = resized(input * factors, dim, length)
     product = transform(signal, dim, False, 1.0) * transform(ring, 0, False, 1.0)
     return transform(product, dim, True, scale / length).narrow(dim, 0, n) * factors
-
-
-def _zeros(like: Tensor, dim: int, count: int) -> Tensor:
-    shape = list(like._meta.shape)
-    shape[dim] = count
-    return like.new_zeros(*shape)

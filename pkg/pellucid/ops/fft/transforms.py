@@ -3,11 +3,12 @@ axes; frequencies, and the shift of the zero frequency to the middle."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, prod, sqrt
 from typing import Any
 
 from ...errors import DimensionError, DTypeError, RangeError, ShapeError
-from ...op.arguments import integer_or_integers, number, wrong
+from ...op.arguments import integer_or_integers, number
 from ...op.declaration import docstring
 from ...op.public import function
 from ...tensors.dtypes import DType, get_default_dtype
@@ -15,7 +16,7 @@ from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
 from ..shape.creation import arange
 from ..shape.joining import cat, roll
-from .transform import dft, half_dft
+from .transform import dft, half_dft, resized
 
 # By name: what goes in and comes out, whether exponents are positive, what it computes. "half" is that half
 # of a spectrum along the last transformed axis of which the other half is the conjugate.
@@ -24,54 +25,15 @@ _KINDS = {
     "ifft": ("complex", "complex", True, "Inverse of `fft{}`"),
     "rfft": ("real", "half", False, "Fourier transform of a real signal: the half that says all"),
     "irfft": ("half", "real", True, "Inverse of `rfft{}`"),
-    "hfft": (
-        "half",
-        "real",
-        False,
-        "Fourier transform of a signal whose other half is the conjugate",
-    ),
+    "hfft": ("half", "real", False, "Fourier transform of a signal whose other half is the conjugate"),
     "ihfft": ("real", "half", True, "Inverse of `hfft{}`"),
 }
 _NORMS = ("backward", "ortho", "forward")
 
 
-def _scale(name: str, norm: str | None, inverse: bool, count: int) -> float:
-    if norm not in (None, *_NORMS):
-        raise RangeError(f"{name}: norm is one of {', '.join(_NORMS)}, not {norm!r}.")
-    if norm == "ortho":
-        return 1 / sqrt(count)
-    return 1 / count if (norm == "forward") != inverse else 1.0
-
-
-def resized(x: Tensor, dim: int, length: int) -> Tensor:
-    """The first elements along an axis, zeros behind the last."""
-    shape = list(x._meta.shape)
-    more = length - shape[dim]
-    if more <= 0:
-        return x.narrow(dim, 0, length) if more else x
-    shape[dim] = more
-    return cat([x, x.new_zeros(*shape)], dim)
-
-
-def _real_of_half(x: Tensor, dim: int, n: int, inverse: bool, scale: float) -> Tensor:
-    """The transform of a spectrum of which one half is given."""
-    other = x.narrow(dim, 1, (n - 1) // 2).flip(dim).conj()
-    return dft(cat([x, other], dim), dim, inverse, scale).real
-
-
 def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -> Tensor:
-    """The transform over several axes.
-
-    Args:
-        name: for messages.
-        input: the signal.
-        s: its lengths, cut or filled up with zeros; of a real result the result's. None for its own.
-        dim: the axes.
-        norm: where the factor 1 / count stands.
-        kind: of `_KINDS`.
-    """
-    if not isinstance(input, Tensor):
-        raise wrong(f"{name}: input", "Tensor", input)
+    """The transform of a kind over several axes; ``name`` is for messages, the others are as users give
+    them."""
     given, made, inverse, _ = _KINDS[kind]
     shape, rank, d = input._meta.shape, input._meta.rank, input._meta.dtype
     if given == "real" and d.is_complex:
@@ -100,7 +62,10 @@ def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -
     x = input if d.is_complex or d.is_floating_point else input.to(get_default_dtype())
     for k, n in zip(axes, counts, strict=True):
         x = resized(x, k, n // 2 + 1 if given == "half" and k == axes[-1] else n)
-    scale = _scale(name, norm, inverse, prod(counts))
+    if norm not in (None, *_NORMS):
+        raise RangeError(f"{name}: norm is one of {', '.join(_NORMS)}, not {norm!r}.")
+    count = prod(counts)
+    scale = 1 / sqrt(count) if norm == "ortho" else 1 / count if (norm == "forward") != inverse else 1.0
     if not axes:
         return x if x._meta.dtype.is_complex else x + 0j
     # What has half of the elements is worked on as long as possible.
@@ -108,7 +73,8 @@ def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -
     for k in order:
         factor = scale if k == order[-1] else 1.0
         if given == "half" and k == axes[-1]:
-            x = _real_of_half(x, k, counts[-1], inverse, factor)
+            other = x.narrow(k, 1, (counts[-1] - 1) // 2).flip(k).conj()
+            x = dft(cat([x, other], k), k, inverse, factor).real
         else:
             x = (half_dft if made == "half" and k == axes[-1] else dft)(x, k, inverse, factor)
     return x
@@ -149,9 +115,8 @@ def _declare(kind: str, end: str) -> Any:
         "Args": known,
         "Raises": {"ShapeError": "an axis is named twice, or has no element.", "DTypeError": "halves."},
     }
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = docstring(f"{sentence.format(end)}, over {over}.", sections)
-    return function(exports="fft", aten=f"fft_{name}.default")(call)
+    doc = docstring(f"{sentence.format(end)}, over {over}.", sections)
+    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
 
 
 fft, fft2, fftn = [_declare("fft", end) for end in ("", "2", "n")]
@@ -162,56 +127,44 @@ hfft, hfft2, hfftn = [_declare("hfft", end) for end in ("", "2", "n")]
 ihfft, ihfft2, ihfftn = [_declare("ihfft", end) for end in ("", "2", "n")]
 
 
-def _frequencies(name: str, n: int, d: float, parts, dtype: DType | None, device, requires_grad) -> Tensor:
-    d, dtype = n * number(d, f"{name}: d"), get_default_dtype() if dtype is None else dtype
-    whole = [arange(*part, dtype=dtype, device=device) for part in parts]
-    return (cat(whole, 0) * (1 / d if d else inf)).requires_grad_(requires_grad)
+def _frequencies(name: str, ranges: Callable, shown: str) -> Any:
+    """Declare the frequencies of a transform, which are these ranges of integers."""
+
+    def call(
+        n: int, d: float = 1.0, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+    ) -> Tensor:
+        n, dtype = index(n, f"{name}: n"), get_default_dtype() if dtype is None else dtype
+        whole = [arange(*part, dtype=dtype, device=device) for part in ranges(n)]
+        d = n * number(d, f"{name}: d")
+        return (cat(whole, 0) * (1 / d if d else inf)).requires_grad_(requires_grad)
+
+    known = {"n": "length of the signal.", "d": "time between two samples."}
+    doc = docstring(f"The frequencies of `{name[:-4]}`: ``[0, 1, ..., {shown}] / (d n)``.", {"Args": known})
+    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
 
 
-@function(exports="fft", aten="fft_fftfreq.default")
-def fftfreq(
-    n: int, d: float = 1.0, *, dtype: DType | None = None, device=None, requires_grad: bool = False
-) -> Tensor:
-    """The frequencies of `fft`: ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d n)``.
-
-    Args:
-        n: length of the signal.
-        d: time between two samples.
-    """
-    n = index(n, "fftfreq: n")
-    parts = (0, (n + 1) // 2), (-(n // 2), 0)
-    return _frequencies("fftfreq", n, d, parts, dtype, device, requires_grad)
+fftfreq = _frequencies(
+    "fftfreq", lambda n: ((0, (n + 1) // 2), (-(n // 2), 0)), "(n - 1) // 2, -(n // 2), ..., -1"
+)
+rfftfreq = _frequencies("rfftfreq", lambda n: ((0, n // 2 + 1),), "n // 2")
 
 
-@function(exports="fft", aten="fft_rfftfreq.default")
-def rfftfreq(
-    n: int, d: float = 1.0, *, dtype: DType | None = None, device=None, requires_grad: bool = False
-) -> Tensor:
-    """The frequencies of `rfft`: ``[0, 1, ..., n // 2] / (d n)``.
+def _shift(name: str, more: int, doc: str) -> Any:
+    """Declare a shift by half of each axis, rounded down, or with one more up."""
 
-    Args:
-        n: length of the signal.
-        d: time between two samples.
-    """
-    n = index(n, "rfftfreq: n")
-    return _frequencies("rfftfreq", n, d, ((0, n // 2 + 1),), dtype, device, requires_grad)
+    def call(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+        shape = input._meta.shape
+        dims = tuple(range(len(shape))) if dim is None else _several(dim, f"{name}: dim")
+        if dims and not shape:
+            raise DimensionError(f"{name}: a tensor without axes has none to shift. Leave dim out.")
+        return (
+            roll(input, tuple((shape[axis(k, len(shape))] + more) // 2 for k in dims), dims)
+            if dims
+            else input
+        )
 
-
-def _shifted(name: str, input: Tensor, dim, more: int) -> Tensor:
-    shape = input._meta.shape
-    dims = tuple(range(len(shape))) if dim is None else _several(dim, f"{name}: dim")
-    if dims and not shape:
-        raise DimensionError(f"{name}: a tensor without axes has none to shift. Leave dim out.")
-    return roll(input, tuple((shape[axis(k, len(shape))] + more) // 2 for k in dims), dims) if dims else input
+    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
 
 
-@function(exports="fft", aten="fft_fftshift.default")
-def fftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """The zero frequency in the middle of axes (all if ``dim`` is None)."""
-    return _shifted("fftshift", input, dim, 0)
-
-
-@function(exports="fft", aten="fft_ifftshift.default")
-def ifftshift(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
-    """Inverse of `fftshift`."""
-    return _shifted("ifftshift", input, dim, 1)
+fftshift = _shift("fftshift", 0, "The zero frequency in the middle of axes (all if ``dim`` is None).")
+ifftshift = _shift("ifftshift", 1, "Inverse of `fftshift`.")

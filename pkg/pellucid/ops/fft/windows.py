@@ -58,12 +58,8 @@ def _kaiser(k: Tensor, span: int, beta: float) -> Tensor:
     return (beta * root).i0() / (k * 0 + beta).i0()
 
 
-_COSINES = {"blackman": (0.42, 0.5, 0.08), "hamming": (0.54, 0.46), "hann": (0.5, 0.5)}
-_NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
-
-
-def _bartlett(k: Tensor, span: int) -> Tensor:
-    return 1 - (2 * k / span - 1).abs()
+_blackman, _hann = _sum_of_cosines((0.42, 0.5, 0.08)), _sum_of_cosines((0.5, 0.5))
+_nuttall = _sum_of_cosines((0.3635819, 0.4891775, 0.1365995, 0.0106411))
 
 
 def _made(
@@ -149,8 +145,13 @@ def _older(name: str, make: Callable, aten: tuple[str, ...] = (), **own: tuple) 
 
 _DEFAULT: dict[str, tuple] = {"beta": ("float", 12.0)}
 
+
+def _bartlett(k: Tensor, span: int) -> Tensor:
+    return 1 - (2 * k / span - 1).abs()
+
+
 bartlett = _window("bartlett", _bartlett, "A triangle: ``1 - |2 k / span - 1|``.")
-blackman = _window("blackman", _sum_of_cosines(_COSINES["blackman"]), "Blackman's window, of two cosines.")
+blackman = _window("blackman", _blackman, "Blackman's window, of two cosines.")
 cosine = _window("cosine", lambda k, span: ((k + 0.5) * (pi / (span + 1))).sin(), "Half a period of a sine.")
 exponential = _window(
     "exponential", _exponential, "``exp(-|k - center| / tau)``.",
@@ -159,32 +160,25 @@ exponential = _window(
 gaussian = _window(
     "gaussian",
     lambda k, span, std: (-((k - span / 2) / (sqrt(2) * _positive("gaussian: std", std))).square()).exp(),
-    "``exp(-(k - span / 2)^2 / (2 std^2))``.",
-    std=("float", 1.0),
-)
+    "``exp(-(k - span / 2)^2 / (2 std^2))``.", std=("float", 1.0),
+)  # fmt: skip
 general_cosine = _window(
     "general_cosine", _general_cosine, "``sum_i (-1)^i a[i] cos(2 pi i k / span)``.",
     a=("Sequence[float]", Parameter.empty),
 )  # fmt: skip
 general_hamming = _window(
-    "general_hamming",
-    lambda k, span, alpha: _sum_of_cosines((alpha, 1 - alpha))(k, span),
-    "``alpha - (1 - alpha) cos(2 pi k / span)``.",
-    alpha=("float", 0.54),
-)
-hamming = _window("hamming", _sum_of_cosines(_COSINES["hamming"]), "Hamming's window, of one cosine.")
-hann = _window("hann", _sum_of_cosines(_COSINES["hann"]), "Hann's window: ``sin(pi k / span)^2``.")
+    "general_hamming", lambda k, span, alpha: _sum_of_cosines((alpha, 1 - alpha))(k, span),
+    "``alpha - (1 - alpha) cos(2 pi k / span)``.", alpha=("float", 0.54),
+)  # fmt: skip
+hamming = _window("hamming", _sum_of_cosines((0.54, 0.46)), "Hamming's window, of one cosine.")
+hann = _window("hann", _hann, "Hann's window: ``sin(pi k / span)^2``.")
 kaiser = _window("kaiser", _kaiser, "``i0(beta sqrt(1 - (2 k / span - 1)^2)) / i0(beta)``.", **_DEFAULT)
-nuttall = _window("nuttall", _sum_of_cosines(_NUTTALL), "Nuttall's window, of three cosines.")
+nuttall = _window("nuttall", _nuttall, "Nuttall's window, of three cosines.")
 
 bartlett_window = _older("bartlett_window", _bartlett)
-blackman_window = _older("blackman_window", _sum_of_cosines(_COSINES["blackman"]))
-hann_window = _older("hann_window", _sum_of_cosines(_COSINES["hann"]))
+blackman_window, hann_window = _older("blackman_window", _blackman), _older("hann_window", _hann)
 hamming_window = _older(
-    "hamming_window",
-    lambda k, span, alpha, beta: _sum_of_cosines((alpha, beta))(k, span),
-    ("periodic_alpha", "periodic_alpha_beta"),
-    alpha=("float", 0.54),
-    beta=("float", 0.46),
-)
+    "hamming_window", lambda k, span, alpha, beta: _sum_of_cosines((alpha, beta))(k, span),
+    ("periodic_alpha", "periodic_alpha_beta"), alpha=("float", 0.54), beta=("float", 0.46),
+)  # fmt: skip
 kaiser_window = _older("kaiser_window", _kaiser, ("beta",), **_DEFAULT)

@@ -20,11 +20,6 @@ from ..shape.joining import stack
 _MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-def _clipped(x: Tensor, last: int) -> Tensor:
-    """Within the image. What is not gets no gradient, nor do the first and the last place."""
-    return where((x > 0) & (x < last), x, x.detach().clamp(0, last))
-
-
 def _reflected(x: Tensor, low: float, span: float) -> Tensor:
     """Mirrored at both ends of an interval, as often as it takes."""
     if not span:
@@ -42,7 +37,8 @@ def _inside(x: Tensor, length: int, padding: str, aligned: bool) -> Tensor:
         return x
     if padding == "reflection":
         x = _reflected(x, 0.0, length - 1.0) if aligned else _reflected(x, -0.5, float(length))
-    return _clipped(x, length - 1)
+    # What is not within the image gets no gradient, nor do the first and the last place.
+    return where((x > 0) & (x < length - 1), x, x.detach().clamp(0, length - 1))
 
 
 def _cubic(t: Tensor) -> list[Tensor]:
@@ -153,17 +149,12 @@ def _sampler(name: str) -> Callable:
             raise RangeError(f"{name}: modes are {mode} and {padding}; they are numbers from 0 to 2.")
         return _sampled(name, input, grid, _MODES[mode], _PADDINGS[padding], align_corners)
 
-    sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = """`nn.functional.grid_sample` with numbers for its modes, in its order.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html
-    """
-    return function()(sampler)
+    page = "https://pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html"
+    doc = f"`nn.functional.grid_sample` with numbers for its modes, in its order.\n\n    Source: {page}\n    "
+    return function(name=name, doc=doc)(sampler)
 
 
-grid_sampler, grid_sampler_2d, grid_sampler_3d = (
-    _sampler(f"grid_sampler{end}") for end in ("", "_2d", "_3d")
-)
+grid_sampler, grid_sampler_2d, grid_sampler_3d = (_sampler(f"grid_sampler{d}") for d in ("", "_2d", "_3d"))
 
 
 def _steps(count: int, aligned: bool, like: Tensor) -> Tensor:

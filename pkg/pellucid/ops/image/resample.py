@@ -1,7 +1,5 @@
 """interpolate, upsample: images of another size. An axis after the other is resampled."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.call import Call
 from ...op.declaration import op
+from ...op.families import formed
 from ...op.kernel.launch import Launch, flag, per_element
 from ...op.public import function
 from ...op.rules import float_only
@@ -71,8 +70,8 @@ class Resampling:
         is_slice = self.width == 1 and step == self.scale > 0 and end <= min(self.length, 1 << 23)
         return (first, end, step) if is_slice else None
 
-    def launch(self, file: str, x: str, shape: Size, axis: int, outputs: int) -> Launch:
-        """The dispatch of a kernel that reads ``x`` of this shape."""
+    def launch(self, file: str, shape: Size, axis: int, outputs: int) -> Launch:
+        """The dispatch of a kernel that reads an input of this shape."""
         params: dict[str, Any] = {
             "outputs": outputs, "length": self.length, "made": self.made, "inner": prod(shape[axis + 1 :]),
             "scale": self.scale, "taps": self.taps,
@@ -81,10 +80,8 @@ class Resampling:
             reach = self.width * (max(self.scale, 1.0) if self.antialias else 1.0) + 3
             most = self.made if self.scale <= 0 else min(ceil(reach / self.scale) + 6, self.made)
             params["places"] = max(most, 1)
-        holes = {
-            "WIDTH": str(self.width), "HALF": flag(self.half), "ANTIALIAS": flag(self.antialias)
-        }  # fmt: skip
-        return per_element(file, outputs, params, holes, {"x": x})
+        holes = {"WIDTH": str(self.width), "HALF": flag(self.half), "ANTIALIAS": flag(self.antialias)}
+        return per_element(file, outputs, params, holes, {"x": "input"})
 
     def table(self) -> tuple[np.ndarray, np.ndarray]:
         """The places that each of the result takes in and their weights, (made, taps), in float32 as PyTorch
@@ -135,47 +132,38 @@ def _spread(result: np.ndarray, resampling: Resampling, axis: int) -> np.ndarray
     return np.moveaxis(out, 0, axis)
 
 
-def _shape(name: str, length: str):
-    def rule(call: Call) -> Size:
-        shape, axis = call[name].shape, call["axis"]
-        return Size((*shape[:axis], getattr(call["resampling"], length), *shape[axis + 1 :]))
-
-    return rule
+def _of_axis(input: Tensor, resampling: Resampling, axis: int) -> Tensor: ...
 
 
-def _launches(name: str, file: str):
+def _map(name: str, made: str, reference: Callable, back: Callable, doc: str) -> Callable[..., Tensor]:
+    """Declare a map of one axis, whose transpose ``back`` gives; it may be declared later."""
+
+    def shape(call: Call) -> Size:
+        given, axis = call["input"].shape, call["axis"]
+        return Size((*given[:axis], getattr(call["resampling"], made), *given[axis + 1 :]))
+
     def launch(call: Call) -> Launch:
-        return call["resampling"].launch(file, name, call[name].shape, call["axis"], call.out.numel)
+        given = call["input"].shape, call["axis"], call.out.numel
+        return call["resampling"].launch(f"image/{name}", *given)
 
-    return launch
-
-
-def _resample_grad(g, resampling, axis) -> Tensor:
-    return resample_gradient(g, resampling, axis)
-
-
-@op(
-    public="interpolate",
-    dtype=float_only,
-    shape=_shape("input", "made"),
-    kernel=_launches("input", "image/resample"),
-    reference=_resampled,
-    grad={"input": _resample_grad},
-)
-def resample(input: Tensor, resampling: Resampling, axis: int) -> Tensor:
-    """An axis with another length; see `nn.functional.interpolate`."""
+    return op(
+        public="interpolate",
+        dtype=float_only,
+        shape=shape,
+        kernel=launch,
+        reference=reference,
+        grad={"input": lambda g, resampling, axis: back()(g, resampling, axis)},
+    )(formed(_of_axis, name, doc))
 
 
-@op(
-    public="interpolate",
-    dtype=float_only,
-    shape=_shape("result", "length"),
-    kernel=_launches("result", "image/resample_gradient"),
-    reference=_spread,
-    grad={"result": lambda g, resampling, axis: resample(g, resampling, axis)},
-)
-def resample_gradient(result: Tensor, resampling: Resampling, axis: int) -> Tensor:
-    """The derivative of `resample` at that of its result."""
+resample = _map(
+    "resample", "made", _resampled, lambda: resample_gradient,
+    "An axis with another length; see `nn.functional.interpolate`.",
+)  # fmt: skip
+resample_gradient = _map(
+    "resample_gradient", "length", _spread, lambda: resample,
+    "The derivative of `resample` at that of its result.",
+)  # fmt: skip
 
 
 # By mode: the filter, and how many axes images may have.

@@ -85,11 +85,10 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 def _patches(image: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
     kernel = per_axis("kernel_size", kernel_size, 2, 1)
-    numbers = [
-        per_axis(n, v, 2, 0) for n, v in (("stride", stride), ("padding", padding), ("dilation", dilation))
-    ]
-    strides, pads, apart = amounts(kernel, *numbers)
-    made = result_lengths(image, (1, 1, *kernel), *numbers)
+    given = {"stride": stride, "padding": padding, "dilation": dilation}
+    numbers = {name: per_axis(name, value, 2, 0) for name, value in given.items()}
+    strides, pads, apart, _ = amounts(kernel, **numbers, groups=1)
+    made = result_lengths(image, (1, 1, *kernel), **numbers)
     return Windows(image, made, kernel, strides, tuple(before for before, _ in pads), apart)
 
 

@@ -24,7 +24,7 @@ def _rotated(call: Call, tall: int, side: int, symmetric: bool, own: dict[str, s
         call.temporary(name, (count, *shape))
     file = "linalg/rotate_symmetric" if symmetric else "linalg/rotate"
     holes = {"WORKGROUP": f"{width}u", **own} | ({"PAIRS": f"{pairs}u"} if symmetric else {})
-    sizes: dict[str, int | float] = {"count": count, "side": side}
+    sizes = {"count": count, "side": side}
     if symmetric:
         each = pairs // width + 2 * (pairs * side // width) + 4
     else:
@@ -34,7 +34,7 @@ def _rotated(call: Call, tall: int, side: int, symmetric: bool, own: dict[str, s
     rounds = (2 * pairs - 1) * (6 + side.bit_length())
     launch = Launch(file, count, sizes, holes)
     made = steps(launch, rounds, max(each, 3 * (tall * side // width) + width + 8))
-    params: dict[str, int | float] = {"groups": count * side, "tall": tall, "side": side}
+    params = {"groups": count * side, "tall": tall, "side": side}
     of_sizes = {"WORKGROUP": f"{4 if is_direct() else 64}u", "SYMMETRIC": flag(symmetric)}
     if symmetric:
         of_sizes |= own
@@ -43,7 +43,7 @@ def _rotated(call: Call, tall: int, side: int, symmetric: bool, own: dict[str, s
 
 def _arranged(call: Call, tall: int, side: int, holes: dict[str, str], bind: dict[str, str]) -> Launch:
     count = prod(call["A"].shape[:-2])
-    params: dict[str, int | float] = {"count": count, "tall": tall, "side": side}
+    params = {"count": count, "tall": tall, "side": side}
     return Launch("linalg/arrange", -(-count * side // 64), params, holes, bind)
 
 

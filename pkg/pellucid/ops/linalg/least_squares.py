@@ -43,14 +43,6 @@ def _least(A: Tensor, sizes: Tensor, atol: Tensor | float | None, rtol: Tensor |
     return bound.unsqueeze(-1)
 
 
-def _factors(A: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and Vh of A; S has signs where A is symmetric."""
-    if hermitian:
-        values, vectors = eigh(A)
-        return vectors, values, vectors.mH
-    return svd(A, False)
-
-
 def _pinv_grad(g, A, out):
     """Golub and Pereyra 1973, equation 4.12, transposed."""
     P, rows, columns = out, A.shape[-2], A.shape[-1]
@@ -100,7 +92,11 @@ def pinv(
     floats(A.dtype)
     if not A._meta.numel:
         return A.mH
-    U, S, Vh = _factors(A.detach(), hermitian)
+    if hermitian:  # S has signs
+        S, U = eigh(A.detach())
+        Vh = U.mH
+    else:
+        U, S, Vh = svd(A.detach(), False)
     return _pseudo_inverse(A, U, S, Vh, _least(A, S.abs(), atol, rcond if rtol is None else rtol))
 
 
@@ -170,11 +166,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         raise ShapeError(f"A is {rows} by {columns} and B has shape {tuple(B.shape)}.")
     if not A._meta.numel:
         shape = broadcast_shapes(batch, tuple(B.shape[:-2]))
-        X, rank, S = (
-            A.new_zeros((*shape, columns, B.shape[-1])),
-            A.new_zeros(batch, dtype=dt.int64),
-            A.new_zeros(0, dtype=A.dtype.to_real()),
-        )
+        X, rank = A.new_zeros((*shape, columns, B.shape[-1])), A.new_zeros(batch, dtype=dt.int64)
+        S = A.new_zeros(0, dtype=A.dtype.to_real())
     else:
         U, S, Vh = svd(A.detach(), False)
         least = _least(A, S, None, rcond)

@@ -158,17 +158,14 @@ def _eigenpairs(
 ) -> Tensor:  # fmt: skip
     """Of each matrix of a batch what `_iterate` finds."""
     batch, rows = A.shape[:-2], A.shape[-1]
-    count = prod(batch)
     given: list[list[Any]] = [
-        [None] * count if t is None else list(t.reshape(-1, *t.shape[-2:])) for t in (A, B, X, iK)
+        [None] * prod(batch) if t is None else list(t.reshape(-1, *t.shape[-2:])) for t in (A, B, X, iK)
     ]
     found = [
         _iterate(own, k, own_B, start, own_iK, niter, tol, largest, tracker)
         for own, own_B, start, own_iK in zip(*given, strict=True)
     ]
-    if not found:
-        return A.new_zeros((*batch, 1 + rows, k))
-    return stack(found).reshape(*batch, 1 + rows, k)
+    return stack(found).reshape(*batch, 1 + rows, k) if found else A.new_zeros((*batch, 1 + rows, k))
 
 
 @function(ours="PyTorch computes it in Python")

@@ -102,7 +102,7 @@ def _lu_launches(call: Call) -> list[Launch] | None:
     rows, columns = m.shape[-2:]
     width, count, least = lanes(rows * columns), prod(m.shape[:-2]), min(rows, columns)
     holes = {"WORKGROUP": f"{width}u", "PIVOT": flag(call["pivot"])}
-    params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
+    params = {"count": count, "rows": rows, "columns": columns, "steps": least}
     launch = Launch("linalg/eliminate", count, params, holes)
     return steps(launch, least, rows * columns // width + (rows + columns) // width + rows + 6)
 
@@ -206,16 +206,11 @@ def lu_unpack(
     n = min(rows, columns)
     P = L = U = LU_data.new_empty(0)
     if unpack_pivots:
-        P = _permutation(_order(LU_pivots, rows), LU_data)
+        # Column k of P has its one in the row that the order names.
+        P = eye(rows, dtype=LU_data.dtype, device=LU_data.device)[_order(LU_pivots, rows)].mT
     if unpack_data:
         L, U = _unit_lower(LU_data[..., :n]), LU_data[..., :n, :].triu()
     return PLU(P, L, U)
-
-
-def _permutation(order: Tensor, like: Tensor) -> Tensor:
-    """P, of which column k has its one in the row that the order names."""
-    unit = eye(order.shape[-1], dtype=like.dtype, device=like.device)
-    return unit[order].mT
 
 
 @function(exports="linalg")
@@ -228,7 +223,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> PLU:
         pivot: exchange rows, which keeps errors small; else P has no elements.
 
     Returns:
-        (P, L, U): (..., m, m), (..., m, k) and (..., k, n), where k is the smaller of m and n.
+        (P, L, U), as `lu_unpack` gives them.
     """
     LU, pivots, _ = eliminate(A, pivot)
     return lu_unpack(LU, pivots, True, pivot)

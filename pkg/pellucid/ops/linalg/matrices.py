@@ -73,6 +73,18 @@ def square(x: Meta | Tensor, name: str = "the input") -> tuple[tuple[int, ...], 
     return batch, rows
 
 
+def system(name: str, so: str = "") -> Callable:
+    """A shape rule: that of B, which has as many rows as the square matrices of this name."""
+
+    def rule(call: Call):
+        (_, rows), (_, own, columns) = square(call[name], name), matrices(call["B"], "B")
+        if rows != own:
+            raise ShapeError(f"{name} is {rows} by {rows} and B is {own} by {columns}{so}.")
+        return call["B"].shape
+
+    return rule
+
+
 def lanes(elements: int) -> int:
     """Lanes of a workgroup that share the elements of a matrix; four run as one vector on software
     adapters."""

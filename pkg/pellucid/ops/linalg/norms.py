@@ -47,10 +47,8 @@ def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
     if p == 0:
         return sum((input != 0).to(input.dtype), dim, keepdim)
     size = input.abs()
-    if p == inf:
-        return amax(size, dim, keepdim)
-    if p == -inf:
-        return amin(size, dim, keepdim)
+    if p in (inf, -inf):
+        return (amax if p > 0 else amin)(size, dim, keepdim)
     if p == 1:
         return sum(size, dim, keepdim)
     return sum(size**p, dim, keepdim) ** (1.0 / p)
@@ -103,17 +101,13 @@ def _any_norm(input: Tensor, p: float | str, dim, keepdim: bool, dtype: DType | 
     return _norm(input, p, dim, keepdim)
 
 
-def _method() -> None:
-    # PyTorch's method has no ``out``, and so another place for ``dtype``.
-    @function(exports=None, method=True, ours="a form of `norm`")
-    def norm(
-        input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
-    ) -> Tensor:
-        """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
-        return _any_norm(input, p, dim, keepdim, dtype)
-
-
-_method()
+# PyTorch's method has no ``out``, and so another place for ``dtype``.
+@function(exports=None, method=True, ours="a form of `norm`", name="norm")
+def _norm_method(
+    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+) -> Tensor:
+    """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
+    return _any_norm(input, p, dim, keepdim, dtype)
 
 
 @function(aten="nuclear_norm.dim")
@@ -216,6 +210,7 @@ def matrix_norm(
     return found.unsqueeze(first).unsqueeze(second)
 
 
+@function(exports="linalg", aten=("linalg_norm.default", "linalg_norm.ord_str"), name="norm")
 def _linalg_norm(
     A: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -232,8 +227,6 @@ def _linalg_norm(
 
     Raises:
         ShapeError: more axes than dim says something of.
-
-    Source: https://pytorch.org/docs/stable/generated/torch.linalg.norm.html
     """
     named = None if dim is None else (dim,) if isinstance(dim, int) else integers(dim, "dim")
     ord = ord if ord is None or isinstance(ord, str) else number(ord, "ord")
@@ -244,10 +237,6 @@ def _linalg_norm(
     if ord is None or (not isinstance(ord, str) and len(named or A.shape) == 1):
         return vector_norm(A, 2.0 if ord is None else ord, named, keepdim, dtype=dtype)
     return matrix_norm(A, ord, (-2, -1) if named is None else named, keepdim, dtype=dtype)
-
-
-_linalg_norm.__name__ = "norm"
-function(exports="linalg", aten=("linalg_norm.default", "linalg_norm.ord_str"))(_linalg_norm)
 
 
 @function(exports="linalg", aten=("linalg_cond.default", "linalg_cond.p_str"))
@@ -267,14 +256,13 @@ def cond(A: Tensor, p: float | str | None = None) -> Tensor:
     matrices(A, "A")
     floats(A.dtype)
     p = p if p is None or isinstance(p, str) else number(p, "p")
+    if p is not None and p not in (2, -2):
+        square(A, "A")
+    if not A._meta.numel:
+        return A.new_zeros(A.shape[:-2])
     if p is None or p in (2, -2):
-        if not A._meta.numel:
-            return A.new_zeros(A.shape[:-2])
         sizes = svdvals(A)
         first, last = sizes[..., 0], sizes[..., -1]
         return last / first if p == -2 else first / last
-    square(A, "A")
-    if not A._meta.numel:
-        return A.new_zeros(A.shape[:-2])
     inverse, info = inv_ex(A)
     return where(info == 0, matrix_norm(A, p) * matrix_norm(inverse, p), inf)

@@ -44,9 +44,8 @@ def older(name: str, known: Callable, aten: str | None = None) -> Any:
     def call(input, *args, **kwargs):
         return known(input, *args, **kwargs)
 
-    call.__name__ = call.__qualname__ = name
     call.__signature__ = form.replace(parameters=[first.replace(name="input"), *rest])  # type: ignore[attr-defined]
-    return function(method=True, aten=aten)(call)
+    return function(method=True, aten=aten, name=name)(call)
 
 
 det = older("det", solvers.det)

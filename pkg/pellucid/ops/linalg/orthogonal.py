@@ -50,7 +50,7 @@ def _qr_shapes(call: Call):
 def reflect(bind: dict[str, str], count: int, rows: int, columns: int) -> list[Launch] | None:
     """The dispatches that find the reflections of matrices, or None; see wgsl/linalg/reflect.wgsl."""
     least, width = min(rows, columns), lanes(columns * columns)
-    params: dict[str, int | float] = {"count": count, "rows": rows, "columns": columns, "steps": least}
+    params = {"count": count, "rows": rows, "columns": columns, "steps": least}
     launch = Launch("linalg/reflect", count, params, {"WORKGROUP": f"{width}u"}, bind)
     each = rows // width + 2 * rows + 2 * rows * (columns // width + 1) + columns * rows // width + 5
     return steps(launch, least, each)
@@ -60,16 +60,10 @@ def unreflect(
     bind: dict[str, str], count: int, rows: int, columns: int, wide: int, tall: int, holes: dict[str, str]
 ) -> list[Launch] | None:
     """The dispatches that multiply reflections, or None; see wgsl/linalg/unreflect.wgsl."""
-    params: dict[str, int | float] = {
-        "count": count,
-        "rows": rows,
-        "columns": columns,
-        "steps": min(rows, columns),
-        "wide": wide,
-        "tall": tall,
-    }
+    least, sizes = min(rows, columns), {"count": count, "rows": rows, "columns": columns}
+    params = {**sizes, "steps": least, "wide": wide, "tall": tall}
     launch = Launch("linalg/unreflect", -(-count * max(wide, columns) // 64), params, holes, bind)
-    return steps(launch, min(rows, columns), 2 * rows + 1)
+    return steps(launch, least, 2 * rows + 1)
 
 
 def _qr_launches(call: Call) -> list[Launch] | None:
@@ -81,10 +75,6 @@ def _qr_launches(call: Call) -> list[Launch] | None:
     found = reflect({}, prod(batch), rows, columns)
     made = unreflect({}, prod(batch), rows, columns, wide, R.shape[-2], {})
     return found + made if found and made else None
-
-
-def _qr(A, mode):
-    return (A[:0], np.linalg.qr(A, mode)) if mode == "r" else np.linalg.qr(A, mode)
 
 
 def _diagonal(x, part):
@@ -122,7 +112,7 @@ def _qr_grad(grads, mode, Q, R):
     dtype=typed("own", "own"),
     shape=_qr_shapes,
     kernel=of_reals(_qr_launches),
-    reference=_qr,
+    reference=lambda A, mode: (A[:0], np.linalg.qr(A, "r")) if mode == "r" else np.linalg.qr(A, mode),
     grad={"A": _qr_grad},
     outputs=("Q", "R"),
     exports="linalg",
@@ -197,12 +187,8 @@ def _fits(a: Tensor, tau: Tensor, is_tall: bool) -> tuple[int, int]:
     most = min(rows, columns)
     if tau.dtype is not a.dtype:
         raise DTypeError(f"the vectors are {a.dtype} and tau {tau.dtype}. Convert one of them.")
-    if (
-        not tau.dim()
-        or tuple(tau.shape[:-1]) != batch
-        or tau.shape[-1] > most
-        or (is_tall and rows < columns)
-    ):
+    fits = tau.dim() and tuple(tau.shape[:-1]) == batch and tau.shape[-1] <= most
+    if not fits or (is_tall and rows < columns):
         raise ShapeError(
             f"{rows} by {columns} Householder vectors and tau of shape {tuple(tau.shape)}: tau has at most "
             f"{most} elements, in the same batch{', and there are no fewer rows than columns' * is_tall}."

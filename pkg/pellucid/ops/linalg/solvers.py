@@ -176,13 +176,8 @@ def _det_grad(g, A):
     return lu_solve(LU, pivots, identity(A) * scale, adjoint=True)
 
 
-@composed(name="linalg.det", A=_det_grad)
-def _det(A: Tensor) -> Tensor:
-    diagonal, sign, _ = _pivots(A)
-    return diagonal.prod(-1) * sign
-
-
 @function(exports="linalg")
+@composed(name="linalg.det", A=_det_grad)
 def det(A: Tensor) -> Tensor:
     """The determinant of matrices, by LU factorization.
 
@@ -201,7 +196,8 @@ def det(A: Tensor) -> Tensor:
         8.0
     """
     square(A, "A")
-    return _det(A)
+    diagonal, sign, _ = _pivots(A)
+    return diagonal.prod(-1) * sign
 
 
 def _log_grad(g, A):

@@ -50,29 +50,21 @@ def _converged(function, *args) -> Any:
         raise LinAlgError(f"{error}. Look for NaN and infinity in the input.") from None
 
 
-def _side(call: Call) -> None:
-    if call["UPLO"].upper() not in ("L", "U"):
-        raise ArgumentError(f"UPLO is {call['UPLO']!r}. It must be 'L' or 'U'.")
-
-
 def _eigh_shapes(call: Call):
     batch, rows = square(call["A"], "A")
-    _side(call)
+    if call["UPLO"].upper() not in ("L", "U"):
+        raise ArgumentError(f"UPLO is {call['UPLO']!r}. It must be 'L' or 'U'.")
     return Size((*batch, rows)), call["A"].shape
 
 
 def _inverse_gaps(values: Tensor) -> Tensor:
     """``1 / (values[j] - values[i])``, 0 on the diagonal."""
-    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
-    return _off_diagonal(1 / (gaps + _unit(gaps)))
+    return _inverse(values.unsqueeze(-2) - values.unsqueeze(-1))
 
 
-def _unit(x: Tensor) -> Tensor:
-    return x.new_ones(x.shape[-1]).diag_embed()
-
-
-def _off_diagonal(x: Tensor) -> Tensor:
-    return x.masked_fill(_unit(x) != 0, 0.0)
+def _inverse(gaps: Tensor) -> Tensor:
+    unit = gaps.new_ones(gaps.shape[-1]).diag_embed()
+    return (1 / (gaps + unit)).masked_fill(unit != 0, 0.0)
 
 
 def _eigh_grad(grads, eigenvalues, eigenvectors):
@@ -209,8 +201,7 @@ def _svd_grad(grads, U, S, Vh):
     if gU is None and gVh is None:
         return (U * g.unsqueeze(-2)) @ Vh
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)
-    gaps = (row - column) * (row + column)
-    weights = _off_diagonal(1 / (gaps + _unit(gaps)))
+    weights = _inverse((row - column) * (row + column))
     inner, turns = 0, S.new_zeros(())
     if gU is not None:
         gU = gU[..., :n]

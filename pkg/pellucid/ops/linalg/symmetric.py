@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import ShapeError
-from ...op.call import Call
 from ...op.declaration import op
 from ...op.public import function
 from ...op.rules import on_cpu
@@ -18,7 +16,7 @@ from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from .lu import size_of
-from .matrices import checked, matrices, one_batch, square, typed
+from .matrices import checked, one_batch, square, system, typed
 
 _GROWTH = (1 + sqrt(17)) / 8
 
@@ -67,10 +65,8 @@ def _factor(A, hermitian) -> tuple[np.ndarray, int]:
         at, end = k + size - 1, k + size
         if p != at:
             A[p + 1 :, [at, p]] = A[p + 1 :, [p, at]]
-            A[at + 1 : p, at], A[p, at + 1 : p] = (
-                turned(A[p, at + 1 : p]).copy(),
-                turned(A[at + 1 : p, at]).copy(),
-            )
+            row, column = turned(A[p, at + 1 : p]).copy(), turned(A[at + 1 : p, at]).copy()
+            A[at + 1 : p, at], A[p, at + 1 : p] = row, column
             A[p, at] = turned(A[p, at])
             A[at, at], A[p, p] = A[p, p], A[at, at]
             if size == 2:
@@ -93,9 +89,8 @@ def _block(A, k, size, turned):
 def _ldl(A, hermitian):
     LD = np.tril(A).reshape(prod(A.shape[:-2]), *A.shape[-2:])
     found = [_factor(each, hermitian) for each in LD]
-    batch = A.shape[:-2]
-    pivots = np.array([p for p, _ in found], np.int32).reshape(A.shape[:-1])
-    return LD.reshape(A.shape), pivots, np.array([i for _, i in found], np.int32).reshape(batch)
+    pivots, info = (np.array([each[k] for each in found], np.int32) for k in (0, 1))
+    return LD.reshape(A.shape), pivots.reshape(A.shape[:-1]), info.reshape(A.shape[:-2])
 
 
 @op(
@@ -127,11 +122,8 @@ def ldl_factor_ex(input: Tensor, *, hermitian: bool = False, check_errors: bool 
     Raises:
         LinAlgError: with check_errors, where info is not 0.
     """
-    return checked(
-        LDLEx(*factor_symmetric(input, hermitian)),
-        "block {} of D is 0, so that no system is solved with it.",
-        check_errors,
-    )
+    explain = "block {} of D is 0, so that no system is solved with it."
+    return checked(LDLEx(*factor_symmetric(input, hermitian)), explain, check_errors)
 
 
 @function(exports="linalg")
@@ -171,13 +163,6 @@ def _ldl_solve(LD, pivots, B, hermitian):
     return X
 
 
-def _ldl_solve_shape(call: Call):
-    (_, rows), (_, own, columns) = square(call["LD"], "LD"), matrices(call["B"], "B")
-    if rows != own:
-        raise ShapeError(f"LD is {rows} by {rows} and B is {own} by {columns}.")
-    return call["B"].shape
-
-
 def _of_one_batch(LD, pivots, B, hermitian) -> Tensor | None:
     if LD.shape[:-2] != B.shape[:-2] or pivots.shape != LD.shape[:-1]:
         LD, B = one_batch(LD, B)
@@ -186,7 +171,7 @@ def _of_one_batch(LD, pivots, B, hermitian) -> Tensor | None:
 
 @op(
     dtype=typed("own"),
-    shape=_ldl_solve_shape,
+    shape=system("LD"),
     kernel=on_cpu,
     reference=_ldl_solve,
     grad=None,

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ...autograd.composed import composed
-from ...errors import ShapeError
 from ...op.arguments import boolean
 from ...op.call import Call
 from ...op.declaration import op
@@ -20,7 +19,7 @@ from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye
-from .matrices import checked, lanes, matrices, of_reals, one_batch, square, steps, typed
+from .matrices import checked, lanes, matrices, of_reals, one_batch, square, steps, system, typed
 
 _NOT_DEFINITE = "the leading minor of order {} is not positive, so there is no Cholesky factorization."
 
@@ -43,15 +42,6 @@ def _substitute(A, B, upper, left, unitriangular):
     return X
 
 
-def _substitute_shape(call: Call):
-    (_, rows), (_, own, columns) = square(call["A"], "A"), matrices(call["B"], "B")
-    if rows != own:
-        raise ShapeError(
-            f"A is {rows} by {rows} and B is {own} by {columns}: they are no system of equations."
-        )
-    return call["B"].shape
-
-
 def _right_grad(g, A, upper, unitriangular):
     return solve_triangular(A.mT, g, upper=not upper, unitriangular=unitriangular)
 
@@ -71,7 +61,7 @@ def _substitute_launches(call: Call) -> list[Launch] | None:
         "WORKGROUP": f"{width}u", "TILE": f"{tile}u", "UPPER": flag(call["upper"]),
         "UNIT": flag(call["unitriangular"]),
     }  # fmt: skip
-    params: dict[str, int | float] = {"groups": groups, "tiles": tiles, "rows": rows, "columns": columns}
+    params = {"groups": groups, "tiles": tiles, "rows": rows, "columns": columns}
     launch = Launch("linalg/substitute", groups, params, holes)
     return steps(launch, rows, rows * tile // width + tile // width + 4)
 
@@ -89,7 +79,7 @@ def _prepared(A, B, upper, left, unitriangular) -> Tensor | None:
 
 @op(
     dtype=typed("own"),
-    shape=_substitute_shape,
+    shape=system("A", ": they are no system of equations"),
     kernel=of_reals(_substitute_launches),
     reference=_substitute,
     grad={"A": _left_grad, "B": _right_grad},

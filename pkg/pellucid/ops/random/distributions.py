@@ -81,18 +81,13 @@ uniform_block, normal_block = [
     )
 ]
 integer_block = _block(
-    "randint",
-    _from_low,
+    "randint", _from_low,
     elementwise(
-        f"low + f32{_WORD}",
-        i32=f"low + bitcast<i32>{_WORD}",
-        u32=f"low + {_WORD}",
-        i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))",
-        own=WORDS,
+        f"low + f32{_WORD}", i32=f"low + bitcast<i32>{_WORD}", u32=f"low + {_WORD}",
+        i64=f"i64_add(low, vec2<u32>({_WORD}, 0u))", own=WORDS,
     ),
-    _integer,
-    "Integers from ``low`` to before ``low + span``",
-)
+    _integer, "Integers from ``low`` to before ``low + span``",
+)  # fmt: skip
 
 
 def _draw(
@@ -103,8 +98,7 @@ def _draw(
     examples = drawn_by_each()
     shape = (*[level.size for level in examples], *shape)
     state = chosen(generator).take(max(prod(shape), 0), each=True)
-    out = block(shape, *arguments, *state, d, resolved(device))
-    out = enclose(out, examples)
+    out = enclose(block(shape, *arguments, *state, d, resolved(device)), examples)
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
 
@@ -138,9 +132,7 @@ def _numbers(name: str, block: Callable, scale: float, doc: str) -> Callable[...
         out = view_as_complex(parts * scale)
         return out.requires_grad_() if requires_grad else out
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return function(aten=(f"{name}.default", f"{name}.generator"))(call)
+    return function(aten=(f"{name}.default", f"{name}.generator"), name=name, doc=doc)(call)
 
 
 rand = _numbers(
@@ -188,20 +180,19 @@ def randint(
     return _draw(integer_block, (size,), d, device, generator, False, low, high - low)
 
 
-@function()
-def rand_like(
-    input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
-) -> Tensor:
-    """`rand` with the shape, dtype and device of ``input``."""
-    return rand(*input.shape, generator=generator, **options_of(input, dtype, device))
+def _like(draw: Callable, name: str) -> Callable[..., Tensor]:
+    """Declare numbers of a law like a tensor."""
+
+    def call(
+        input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+    ) -> Tensor:
+        return draw(*input.shape, generator=generator, **options_of(input, dtype, device))
+
+    doc = f"`{name}` with the shape, dtype and device of ``input``."
+    return function(name=f"{name}_like", doc=doc)(call)
 
 
-@function()
-def randn_like(
-    input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
-) -> Tensor:
-    """`randn` with the shape, dtype and device of ``input``."""
-    return randn(*input.shape, generator=generator, **options_of(input, dtype, device))
+rand_like, randn_like = _like(rand, "rand"), _like(randn, "randn")
 
 
 @function(aten=("randperm.default", "randperm.generator"))

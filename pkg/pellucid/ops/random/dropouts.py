@@ -107,27 +107,19 @@ def _dropout(
         out = out.squeeze(0) if bare else out
         return input.copy_(out) if inplace and out is not input else out
 
-    known = {
-        "input": "floating point" + (", (batch, channels, ...)." if channels else "."),
-        "p": "the probability.",
-        "training": "whether anything is left out.",
-        "inplace": "write the result over the input.",
-    }
-
     def plain(input: Tensor, p: float, train: bool) -> Tensor:
         return _dropped(name, input, p, train, channels, alpha)
 
-    raises = {"RangeError": "``p`` is not a probability."}
-    for form, names in (
-        (call, known),
-        (plain, {**dict(list(known.items())[:2]), "train": known["training"]}),
-    ):
-        form.__name__ = form.__qualname__ = name
-        form.__doc__ = docstring(sentence, {"Args": names, "Raises": raises})
+    def told(training: str, **more: str) -> str:
+        known = {"input": f"floating point{', (batch, channels, ...)' * channels}.", "p": "the probability."}
+        known |= {training: "whether anything is left out.", **more}
+        return docstring(sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}})
+
     if aten:
-        function(aten=aten)(plain)
+        function(aten=aten, name=name, doc=told("train"))(plain)
         ours = f"the form of nn.functional; `pellucid.{name}` is that of ATen"
-    return function(exports="nn.functional", ours=ours)(call)
+    doc = told("training", inplace="write the result over the input.")
+    return function(exports="nn.functional", ours=ours, name=name, doc=doc)(call)
 
 
 _COMPOSED = "PyTorch composes it of feature_dropout, in Python"

@@ -98,12 +98,8 @@ class Generator:
         return self
 
     def take(self, count: int, each: bool = False) -> tuple[int, int, int, int]:
-        """Reserve ``count`` words: (seed low, seed high, counter low, counter high).
-
-        Args:
-            count: how many.
-            each: within `vmap` they are words for every example.
-        """
+        """Reserve ``count`` words: (seed low, seed high, counter low, counter high). With ``each`` they are
+        words for every example within `vmap`."""
         check_drawing(each)
         # No call between these two, so that two threads never get the same words.
         seed, start = self.seed_value, self.offset
@@ -117,13 +113,8 @@ class Generator:
 
 
 class Draw:
-    """Words that a generator reserves in a captured function: at every replay the next ones.
-
-    Args:
-        generator: whose.
-        count: how many words.
-        given: generators among the function's arguments.
-    """
+    """Words that a generator reserves in a captured function: at every replay the next ones. ``given`` are
+    the generators among the function's arguments."""
 
     def __init__(self, generator: Generator, count: int, given: list[Generator]):
         self._count = count
@@ -165,15 +156,8 @@ default_generator.seed()
 
 
 def chosen(generator: Generator | None, name: str = "") -> Generator:
-    """The generator that a call is given, or the default one.
-
-    Args:
-        generator: what is given.
-        name: of the call, where nothing else puts it before errors.
-
-    Raises:
-        ArgumentError: what is given is none.
-    """
+    """The generator that a call is given, or the default one; ``name`` is the call's, where nothing else puts
+    it before errors."""
     if generator is None:
         return default_generator
     if not isinstance(generator, Generator):
@@ -268,15 +252,8 @@ def words(count: int, seed_low: int, seed_high: int, offset_low: int, offset_hig
 def blocks(
     places: np.ndarray, again: int, seed_low: int, seed_high: int, offset_low: int, offset_high: int
 ) -> np.ndarray:
-    """Blocks of four random words.
-
-    Args:
-        places: uint64, the numbers of the blocks from the counter on.
-        again: how often the same blocks were asked for more words.
-
-    Returns:
-        (blocks, 4) uint32.
-    """
+    """Blocks of four random words, (blocks, 4) uint32, of their numbers from the counter on; ``again`` says
+    how often the same blocks were asked for more words."""
     counters = places + np.uint64(offset_low | offset_high << 32)
     x, y = counters & _LOW, counters >> np.uint64(32)
     z, w = np.full_like(x, again), np.zeros_like(x)

@@ -26,10 +26,9 @@ from ...tensors.tensor import Tensor
 from ..elementwise.gamma import digamma
 from ..shape.creation import zeros as new_zeros
 from ..shape.views import broadcast_tensors
+from .distributions import STATE, WORDS
 from .generator import Generator, blocks, chosen
 
-_STATE = "index, seed_low, seed_high, offset_low, offset_high"
-_OWN: dict[str, str] = dict.fromkeys(("seed_low", "seed_high", "offset_low", "offset_high"), "u32")
 _digamma: Callable = digamma.op.reference
 
 
@@ -38,14 +37,9 @@ def _share(words: np.ndarray) -> np.ndarray:
 
 
 def _tried(turns: int, state: tuple, found: np.ndarray, attempt: Callable) -> np.ndarray:
-    """Values that are drawn again until they are taken.
-
-    Args:
-        turns: how often at most.
-        state: of the generator.
-        found: what stays where nothing is taken; NaN where nothing is drawn.
-        attempt: of the places that are left and (3 or 4, places) words, which values are taken, and all.
-    """
+    """Values that are drawn again until they are taken, in so many turns at most. Where nothing is taken,
+    ``found`` stays, and where it is NaN nothing is drawn. Of the places that are left and (4, places) words
+    ``attempt`` says which values are taken, and all."""
     left = np.flatnonzero(~np.isnan(found))
     for turn in range(turns):
         if not left.size:
@@ -72,10 +66,6 @@ def _stirling(k):
 
 def _deviance(x, mean):
     return x * _rest((mean - x) / x)
-
-
-def _log_poisson(k, rate):
-    return np.where(k == 0, -rate, _deviance(k, rate) - 0.5 * np.log(2 * np.pi * k) - _stirling(k))
 
 
 def _log_binomial(k, n, p):
@@ -110,9 +100,8 @@ def _log_gamma(a, state):
         m = n / (3 * np.sqrt(each))
         rest = each * (3 * _rest(m) - m * m * (3 + m))
         taken = (m > -1) & (np.log(_share(words[2])) < 0.5 * n * n + rest)
-        return taken, np.log(each) + 3 * np.log1p(m) + np.where(
-            shape < 1, np.log(_share(words[3])) / shape, 0
-        )
+        small = np.where(shape < 1, np.log(_share(words[3])) / shape, 0)
+        return taken, np.log(each) + 3 * np.log1p(m) + small
 
     found = _tried(24, state, np.where(known, np.log(d), np.nan), attempt)
     return np.where(a == 0, -np.inf, np.where(a == np.inf, np.inf, found))
@@ -134,7 +123,8 @@ def _poisson(rate, state):
         height = np.log(v) + np.log(1.1239 + 1.1328 / (wide - 3.4)) - np.log(tall / (beside * beside) + wide)
         inside = (beside >= 0.07) & (v <= 0.9277 - 3.6224 / (wide - 2))
         outside = (k < 0) | ((beside < 0.013) & (v > beside))
-        return inside | (~outside & (height <= _log_poisson(k, r))), k
+        most = np.where(k == 0, -r, _deviance(k, r) - 0.5 * np.log(2 * np.pi * k) - _stirling(k))
+        return inside | (~outside & (height <= most)), k
 
     found = _tried(48, state, found, attempt)
     return np.where(low, _counted(low, state, np.exp(-rate), lambda p, k: p * rate / (k + 1), np.inf), found)
@@ -242,8 +232,6 @@ def log_gamma_slope(input: Tensor, other: Tensor) -> Tensor:
 def _of_one(
     input: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
 ) -> Tensor: ...
-
-
 def _of_two(
     input: Tensor, other: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
 ) -> Tensor: ...
@@ -257,7 +245,7 @@ def _row(
         public={"log_gamma_block": "_standard_gamma", "poisson_block": "poisson"}.get(name, "binomial"),
         dtype=float_only,
         shape=broadcast,
-        kernel=elementwise(call.replace(")", f", {_STATE})"), i32=False, own=_OWN),
+        kernel=elementwise(call.replace(")", f", {STATE})"), i32=False, own=WORDS),
         reference=reference,
         grad=grad,
     )(formed(form, name, f"{sentence}, from a place in a generator's stream."))
@@ -267,9 +255,7 @@ log_gamma_block = _row(
     "log_gamma_block", "log_gamma_variate(input)", _log_gamma, "Logarithms of gamma variates of a shape",
     {"input": lambda g, input, out: g * log_gamma_slope(input, out)},
 )  # fmt: skip
-poisson_block = _row(
-    "poisson_block", "poisson_variate(input)", _poisson, "Poisson variates of a rate", None
-)  # fmt: skip
+poisson_block = _row("poisson_block", "poisson_variate(input)", _poisson, "Poisson variates of a rate", None)
 binomial_block = _row(
     "binomial_block", "binomial_variate(input, other)", _binomial,
     "Binomial variates of a count and a probability", None, _of_two,

@@ -30,7 +30,8 @@ _BLOCK = 1024
 _LONG, _PARTS = 4096, 256
 # The logit of a token that does not take part; finite, as WGSL knows no infinity.
 _NEVER = -1e30
-# Columns up to which an adapter that runs on the CPU looks for a nucleus in the whole row.
+# Columns up to which an adapter that runs on the CPU looks for a nucleus in the whole row: more take too many
+# turns (see turns.py).
 _WIDE = 152_000
 
 
@@ -42,8 +43,8 @@ def _penalty_types(call: Call):
         )
     if logits.rank != 2 or ids.rank != 2 or ids.shape[0] != logits.shape[0]:
         raise ShapeError(
-            f"logits {tuple(logits.shape)} and ids {tuple(ids.shape)} must be (rows, vocabulary) and (rows, "
-            f"n)."
+            f"logits {tuple(logits.shape)} and ids {tuple(ids.shape)} must be (rows, vocabulary) and "
+            "(rows, n)."
         )
     return logits.dtype, logits.dtype
 
@@ -59,9 +60,7 @@ def _penalty_reference(logits, ids, penalty):
 def _penalty_launch(call: Call) -> Launch:
     rows, columns = call["logits"].shape
     blocks = -(-columns // _BLOCK)
-    params: dict[str, int | float] = {
-        "rows": rows, "columns": columns, "blocks": blocks, "seen": call["ids"].shape[1],
-    }  # fmt: skip
+    params = {"rows": rows, "columns": columns, "blocks": blocks, "seen": call["ids"].shape[1]}
     file = rows_of(_BLOCK, rows * blocks, several=False).fill("random/penalty", {"BLOCK": f"{_BLOCK}u"})
     return Launch(file, rows * blocks, params)
 
@@ -100,12 +99,8 @@ def _draw_types(call: Call):
 
 def _draw_shape(call: Call) -> Size:
     values, ids, uniforms = call["values"], call.args.get("ids"), call["uniforms"]
-    if (
-        values.rank != 2
-        or not values.shape[1]
-        or tuple(uniforms.shape) != (values.shape[0],)
-        or (ids is not None and ids.shape != values.shape)
-    ):
+    fits = values.rank == 2 and values.shape[1] and tuple(uniforms.shape) == (values.shape[0],)
+    if not fits or (ids is not None and ids.shape != values.shape):
         raise ShapeError(
             f"values {tuple(values.shape)} must be (rows, n), with n > 0, and uniforms "
             f"{tuple(uniforms.shape)} (rows,)."
@@ -117,13 +112,11 @@ def _draw_launches(call: Call) -> list[Launch]:
     rows, columns = call["values"].shape
     is_long = columns > _LONG
     chunk = max(_BLOCK, -(-columns // _PARTS))
-    params: dict[str, int | float] = {
-        "rows": rows, "columns": columns, "parts": -(-columns // chunk), "chunk": chunk,
-    }  # fmt: skip
-    flags = {"HAS_IDS": call["ids"] is not None, "HAS_PARTS": is_long}
+    params = {"rows": rows, "columns": columns, "parts": -(-columns // chunk), "chunk": chunk}
     # a lane per part, or fewer for the few columns of a top-k
     lanes = _PARTS if columns > _PARTS else max(32, 1 << (columns - 1).bit_length())
-    holes = {"WORKGROUP": f"{lanes}u"} | {name: flag(on) for name, on in flags.items()}
+    has_ids = call["ids"] is not None
+    holes = {"WORKGROUP": f"{lanes}u", "HAS_IDS": flag(has_ids), "HAS_PARTS": flag(is_long)}
     draw = Launch(load("random/draw").fill(holes), rows, params)
     if not is_long:
         draw.bind["state"] = "values"
@@ -194,12 +187,6 @@ def draw_nucleus(values: Tensor, uniforms: Tensor, temperature: float, top_p: fl
     """
 
 
-def _is_too_long(logits: Tensor) -> bool:
-    """Whether the rows are so long that the search for a nucleus would take too many turns (see turns.py)."""
-    columns = logits.shape[-1]
-    return columns > _WIDE and logits.device.type == "webgpu" and stream().open().info.is_software
-
-
 def _ordered(logits: Tensor) -> tuple[Tensor, Tensor]:
     """The logits downwards, of equal ones the last first, and where each stood."""
     values, places = sort(flip(logits, -1), -1, True)
@@ -257,11 +244,9 @@ def sample(
     if min_p > 0:
         least = logits.amax(-1, keepdim=True) + temperature * log(min_p)
         logits = where(logits < least, _NEVER, logits)
-    if top_k:
-        values, ids = topk(logits, top_k)
-        return draw(values, uniforms, temperature, top_p, ids)
-    if top_p < 1 and _is_too_long(logits):
-        values, ids = _ordered(logits)
+    is_wide = logits.shape[-1] > _WIDE and logits.device.type == "webgpu"
+    if top_k or (top_p < 1 and is_wide and stream().open().info.is_software):
+        values, ids = topk(logits, top_k) if top_k else _ordered(logits)
         return draw(values, uniforms, temperature, top_p, ids)
     if top_p < 1:
         return draw_nucleus(logits, uniforms, temperature, top_p)

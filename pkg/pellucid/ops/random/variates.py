@@ -20,12 +20,7 @@ from .distributions import rand, randint, randn
 from .generator import Generator
 
 # One past the integers that a float holds exactly, from 0 on; of bools all.
-_EXACT: dict[DType, int] = {
-    dt.float32: (1 << 24) + 1,
-    dt.float16: (1 << 11) + 1,
-    dt.bfloat16: (1 << 8) + 1,
-    dt.bool_: 2,
-}
+_EXACT = {dt.float32: (1 << 24) + 1, dt.float16: (1 << 11) + 1, dt.bfloat16: (1 << 8) + 1, dt.bool_: 2}
 
 
 def _uniform(self: Tensor, generator: Generator | None) -> Tensor:
@@ -128,8 +123,7 @@ def multinomial(
     if count < 1:
         raise RangeError(f"multinomial: num_samples is {count}; it must be positive.")
     weights = input.detach().float()
-    known = ((weights >= 0) & (weights < inf)).all()
-    some = (weights > 0).sum(-1).min()
+    known, some = ((weights >= 0) & (weights < inf)).all(), (weights > 0).sum(-1).min()
     is_known, least = bool(known), int(some)
     if not is_known:
         raise RangeError("multinomial: a weight is negative, infinite or NaN.")
@@ -145,16 +139,8 @@ def multinomial(
 
 
 def weighted(weights: Tensor, count: int, generator: Generator | None = None) -> Tensor:
-    """Indices drawn in proportion to weights, each as if alone; nobody looks at the weights.
-
-    Args:
-        weights: (..., n), not negative, in each row at least one positive.
-        count: how many of each row.
-        generator: the default one if not given.
-
-    Returns:
-        (..., count) int64.
-    """
+    """Indices drawn in proportion to weights, each as if alone, (..., count) int64. Nobody looks at the
+    weights, (..., n): none is negative, and in each row one at least is positive."""
     m = weights._meta
     total = weights.cumsum(-1)
     drawn = rand(*m.shape[:-1], count, device=m.device, generator=generator) * total[..., -1:]
@@ -194,8 +180,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
     p = number(p, "geometric_: p")
     if not 0 < p < 1:
         raise RangeError(f"geometric_: p is {p}; it must lie between 0 and 1.")
-    trials = ((1 - _uniform(self, generator)).log() / log(1 - p)).ceil().clamp_min(1)
-    return self.copy_(trials)
+    return self.copy_(((1 - _uniform(self, generator)).log() / log(1 - p)).ceil().clamp_min(1))
 
 
 @function(exports=None, method=True, aten=("bernoulli_.float", "bernoulli_.Tensor"))

@@ -55,20 +55,9 @@ def run_layers(
     dropout: float,
     mask: Tensor | None,
 ) -> tuple[Tensor, list[Tensor]]:
-    """All layers and directions.
-
-    Args:
-        mode: a key of `GATES`.
-        x: (time, batch, columns).
-        states: the first ones, each (layers * directions, batch, columns).
-        weights: for each layer and direction as those of `run_steps`.
-        directions: 1 or 2.
-        dropout: probability, between layers.
-        mask: see `run_steps`.
-
-    Returns:
-        States of the last layer at all steps, and the last states of all layers.
-    """
+    """All layers, in 1 or 2 directions: states of the last layer at all steps, and the last states of all
+    layers. The first states are each (layers * directions, batch, columns), the weights for each layer and
+    direction as those of `run_steps`, which explains the others; dropout is between layers."""
     columns, last = states[0].shape[-1], []
     seen: list[Tensor] = []
     backwards = None if mask is None else mask.flip(0)
@@ -78,13 +67,8 @@ def run_layers(
                 x = dropped(x, dropout)
             seen.clear()
         is_second = k % directions == 1
-        steps = run_steps(
-            mode,
-            x.flip(0) if is_second else x,
-            [s[k] for s in states],
-            own,
-            backwards if is_second else mask,
-        )
+        given, counts = (x.flip(0), backwards) if is_second else (x, mask)
+        steps = run_steps(mode, given, [s[k] for s in states], own, counts)
         last.append(steps[-1])
         shown = steps[..., :columns]
         seen.append(shown.flip(0) if is_second else shown)
@@ -178,7 +162,6 @@ def _run(
 
 
 _PAGE = "\n\n    Source: https://pytorch.org/docs/stable/generated/torch.nn."
-_TWO_FORMS = "ATen has it as two operators, of padded and of packed sequences"
 
 
 def _layer(mode: str, page: str, doc: str) -> Callable[..., Any]:
@@ -206,16 +189,14 @@ def _layer(mode: str, page: str, doc: str) -> Callable[..., Any]:
     for form, kind in ((of_padded, "input"), (of_packed, "data")):
         form.__name__ = name
         name_overloads(form, f"{name}.{kind}", "")
-    either.__name__ = either.__qualname__ = name
-    either.__doc__ = f"{doc}{_PAGE}{page}.html"
     states = ", Tensor" if mode == "LSTM" else ""
     either.__annotations__["return"] = f"tuple[Tensor, Tensor{states}]"
-    return function(ours=_TWO_FORMS)(either)
+    ours = "ATen has it as two operators, of padded and of packed sequences"
+    return function(ours=ours, name=name, doc=f"{doc}{_PAGE}{page}.html")(either)
 
 
 lstm = _layer(
-    "LSTM",
-    "LSTM",
+    "LSTM", "LSTM",
     """A long short-term memory of given weights: what `nn.LSTM` computes.
 
     ``lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or of
@@ -237,7 +218,7 @@ lstm = _layer(
     Raises:
         ArgumentError: arguments are missing, or of a wrong type.
         ShapeError: shapes or the number of parameters do not fit.""",
-)
+)  # fmt: skip
 _AS_LSTM = "computes; arguments as `lstm`, with one tensor of\n    first states."
 gru = _layer("GRU", "GRU", f"A gated recurrent unit of given weights: what `nn.GRU` {_AS_LSTM}")
 rnn_tanh = _layer("RNN_TANH", "RNN", f"A recurrent layer of given weights: what `nn.RNN` {_AS_LSTM}")
@@ -249,9 +230,9 @@ def _cell(mode: str, input: Tensor, states: Sequence[Tensor], *weights: Tensor |
     name = f"{mode.lower()}_cell"
     if input.dim() != 2:
         raise ShapeError(f"{name}: the input has shape {tuple(input.shape)}; give (batch, columns).")
-    groups = [[*weights, None]]
-    _fitting(name, input.unsqueeze(0), [s.unsqueeze(0) for s in states], groups, mode)
-    return run_steps(mode, input.unsqueeze(0), states, groups[0])[0]
+    own, x = [*weights, None], input.unsqueeze(0)
+    _fitting(name, x, [s.unsqueeze(0) for s in states], [own], mode)
+    return run_steps(mode, x, states, own)[0]
 
 
 @function()
@@ -296,17 +277,15 @@ def _cell_of(mode: str, page: str, doc: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         return _cell(mode, input, [hx], w_ih, w_hh, b_ih, b_hh)
 
-    step.__name__ = step.__qualname__ = f"{mode.lower()}_cell"
-    step.__doc__ = f"{doc}\n\n    Raises:\n        ShapeError: shapes do not fit.{_PAGE}{page}.html"
-    return function()(step)
+    doc = f"{doc}\n\n    Raises:\n        ShapeError: shapes do not fit.{_PAGE}{page}.html"
+    return function(name=f"{mode.lower()}_cell", doc=doc)(step)
 
 
 _BY = "(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."
 gru_cell = _cell_of(
-    "GRU",
-    "GRUCell",
+    "GRU", "GRUCell",
     "One step of `gru`: the next state, from one of shape (batch, hidden); weights as those of `lstm_cell`,\n"
     "    of three gates.",
-)
+)  # fmt: skip
 rnn_tanh_cell = _cell_of("RNN_TANH", "RNNCell", f"One step of `rnn_tanh`: ``tanh{_BY}")
 rnn_relu_cell = _cell_of("RNN_RELU", "RNNCell", f"One step of `rnn_relu`: ``relu{_BY}")

@@ -5,8 +5,6 @@ kernel or two. Backward, gates and slopes of all steps are computed at once; the
 product and a few elementwise ops a step, and the derivatives of weights are one product for all steps.
 """
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -104,14 +102,8 @@ class Walk:
         self.changes: list[Tensor] = []
 
     def step(self, t: int, change: Tensor, state: Tensor, rest: Tensor | None = None) -> Tensor:
-        """The gradient of the state before step t.
-
-        Args:
-            t: the step.
-            change: the gradient of its gates.
-            state: of the state after it.
-            rest: what goes from there to the state before beside the gates.
-        """
+        """The gradient of the state before step t, from those of its gates and of the state after it;
+        ``rest`` is what goes from there to the state before beside the gates."""
         self.changes.append(change)
         before = change @ self.weight if rest is None else rest.addmm(change, self.weight)
         if self.left is not None and rest is None:
@@ -284,6 +276,3 @@ def gru_steps(
         hidden = new if mask is None else where(mask[t], new, hidden)
         states.append(hidden)
     return stack(states)
-
-
-__all__ = ["gru_steps", "lstm_steps", "rnn_steps"]

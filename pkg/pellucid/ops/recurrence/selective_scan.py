@@ -83,28 +83,25 @@ def _carry(
     chunk: int,
     initial: str | None,
     starts: str,
-    bind: dict[str, str],
-    back=False,
+    x: str,
+    back: bool = False,
 ) -> list[Launch]:
-    """Launches that give each chunk the state that it goes on with; ``bind`` names x and along."""
+    """Launches that give each chunk the state that it goes on with."""
     groups, params = _chunked(sizes, chunk)
     chunks, states = params["chunks"], params["states"]
-    ends, spans = f"ends_{back}", f"spans_{back}"
-    call.temporary(ends, (sizes["batch"], chunks, states, sizes["channels"]))
-    call.temporary(spans, (sizes["batch"], chunks, sizes["channels"]))
-    count = sizes["batch"] * sizes["channels"] * states
-    carried: dict[str, Any] = {"count": count, "chunks": chunks, "states": states}
-    carried["channels"] = sizes["channels"]
+    batch, channels = sizes["batch"], sizes["channels"]
+    made, along = {"ends": f"ends_{back}", "spans": f"spans_{back}"}, "along" if "along" in call.args else "B"
+    call.temporary(made["ends"], (batch, chunks, states, channels))
+    call.temporary(made["spans"], (batch, chunks, channels))
+    count = batch * channels * states
+    carried = {"count": count, "chunks": chunks, "states": states, "channels": channels}
     of_chunk = {"BACK": flag(back), "CHUNK": f"{chunk}u", "HELD": f"{_held(states)}u"}
     passed_on = {"BACK": flag(back), "HAS_INITIAL": flag(bool(initial))}
-    made = {"ends": ends, "spans": spans}
+    given = {**made, "initial": initial or "A", "starts": starts}
     return [
-        Launch("recurrence/chunk_state", groups, params, of_chunk, {**bind, **made}),
-        Launch(
-            "recurrence/chunk_carry", -(-count // 64), carried, passed_on,
-            {**made, "initial": initial or "A", "starts": starts},
-        ),
-    ]  # fmt: skip
+        Launch("recurrence/chunk_state", groups, params, of_chunk, {**made, "x": x, "along": along}),
+        Launch("recurrence/chunk_carry", -(-count // 64), carried, passed_on, given),
+    ]
 
 
 def _scan_launches(call: Call) -> list[Launch]:
@@ -115,7 +112,7 @@ def _scan_launches(call: Call) -> list[Launch]:
     if params["chunks"] > 1:
         start = "starts"
         call.temporary(start, (1, sizes["batch"], params["chunks"], sizes["states"], sizes["channels"]))
-        before = _carry(call, sizes, CHUNK, initial, start, {"x": "u", "along": "B"})
+        before = _carry(call, sizes, CHUNK, initial, start, "u")
     held = _held(sizes["states"])
     holes = {"HAS_START": flag(bool(start)), "HELD": f"{held}u", "ALL_HELD": flag(held == sizes["states"])}
     bind = {"x": "u", "starts": start or "A"}
@@ -152,11 +149,8 @@ def _gradient_shapes(call: Call):
     s = _sizes(call)
     chunks, blocks = max(-(-s["time"] // GRADIENT_CHUNK), 1), -(-s["channels"] // s["groups"] // BLOCK)
     batch, time, channels, groups, states = s.values()
-    return (
-        (2, batch, time, channels),
-        (2, batch, chunks, states, channels),
-        (2, blocks, batch, time, groups, states),
-    )
+    of_rows, of_chunks = (2, batch, time, channels), (2, batch, chunks, states, channels)
+    return of_rows, of_chunks, (2, blocks, batch, time, groups, states)
 
 
 def _gradient_launches(call: Call) -> list[Launch]:
@@ -166,10 +160,9 @@ def _gradient_launches(call: Call) -> list[Launch]:
     blocks = -(-sizes["channels"] // sizes["groups"] // BLOCK)
     workgroups = sizes["batch"] * params["chunks"] * sizes["groups"] * blocks
     params |= {"count": workgroups, "batch": sizes["batch"]}
-    ahead, behind = {"x": "u", "along": "along"}, {"x": "g", "along": "along"}
     return [
-        *_carry(call, sizes, GRADIENT_CHUNK, initial, "carried", ahead),
-        *_carry(call, sizes, GRADIENT_CHUNK, "g_last", "carried", behind, back=True),
+        *_carry(call, sizes, GRADIENT_CHUNK, initial, "carried", "u"),
+        *_carry(call, sizes, GRADIENT_CHUNK, "g_last", "carried", "g", back=True),
         Launch("recurrence/scan_gradient", workgroups, params, bind={"x": "u"}),
     ]
 
@@ -270,10 +263,8 @@ def _recorded_gradients(g, g_last, u, delta, A, B, C, initial):
 
 
 def _gradients(grads, u, delta, A, B, C, initial):
-    g, g_last = grads
-    g = zeros_like(u) if g is None else g
-    if g_last is None:
-        g_last = u.new_zeros((u.shape[0], *A.shape))
+    g = zeros_like(u) if grads[0] is None else grads[0]
+    g_last = u.new_zeros((u.shape[0], *A.shape)) if grads[1] is None else grads[1]
     if not u.shape[1]:
         zero = {"u": u, "delta": delta, "A": A, "B": B, "C": C}
         return {**{name: zeros_like(x) for name, x in zero.items()}, "initial": g_last}
@@ -287,15 +278,10 @@ def _gradients(grads, u, delta, A, B, C, initial):
     }  # fmt: skip
 
 
-def _scan_shapes(call: Call):
-    sizes = _sizes(call)
-    return call["u"].shape, (sizes["batch"], sizes["channels"], sizes["states"])
-
-
 @op(
     public="selective_scan",
     dtype=lambda call: ((float_only(call)[0],) * 2, float_only(call)[1]),
-    shape=_scan_shapes,
+    shape=lambda call: (call["u"].shape, tuple(_sizes(call)[n] for n in ("batch", "channels", "states"))),
     kernel=_scan_launches,
     reference=_scan_reference,
     grad=dict.fromkeys(("u", "delta", "A", "B", "C", "initial"), _gradients),

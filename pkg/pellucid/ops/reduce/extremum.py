@@ -1,9 +1,6 @@
 """Largest and smallest elements along axes, and where they are. A NaN is taken before any number; ties go
-to the first place.
-"""
+to the first place."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,7 +29,7 @@ from ..elementwise import clamp
 from ..elementwise.comparison import where
 from .families import over_axis, reduction
 from .passes import stages
-from .reductions import Through, fold, reduced_shape, restore, sum
+from .reductions import Through, by_type, fold, reduced_shape, restore, sum
 
 # So many rows fill a GPU with a subgroup or two each.
 _MANY = 1024
@@ -84,23 +81,14 @@ def _launches(call: Call, largest: bool, values: str, indices: str) -> list[Laun
     return made
 
 
-# How elements are combined to the largest and the smallest, and what changes nothing.
+# The largest and the smallest: what they are called, and what changes nothing.
 _BEST = {
-    True: (
-        {"f32": "max(a, b)", "i32": "max(a, b)", "u32": "max(a, b)", "vec2<u32>": "i64_max(a, b)"},
-        {"f32": "0u", "i32": "i32(-2147483648)", "u32": "0u", "vec2<u32>": "vec2<u32>(0u, 0x80000000u)"},
-        {"f32": Through("u32", "largest_word(value)", "extreme_float(value)")},
-    ),
+    True: ("largest", "max", by_type("0u", "i32(-2147483648)", "0u", "vec2<u32>(0u, 0x80000000u)")),
     False: (
-        {"f32": "min(a, b)", "i32": "min(a, b)", "u32": "min(a, b)", "vec2<u32>": "i64_min(a, b)"},
-        {
-            "f32": "0xffffffffu", "i32": "2147483647", "u32": "0xffffffffu",
-            "vec2<u32>": "vec2<u32>(0xffffffffu, 0x7fffffffu)",
-        },
-        {"f32": Through("u32", "smallest_word(value)", "extreme_float(value)")},
+        "smallest", "min",
+        by_type("0xffffffffu", "2147483647", "0xffffffffu", "vec2<u32>(0xffffffffu, 0x7fffffffu)"),
     ),
 }  # fmt: skip
-
 
 # Complex numbers have no order.
 _ordered = refusing(same, "c")
@@ -131,70 +119,53 @@ _TAKES: Any = {
 }
 
 
-def _extreme(name: str, largest: bool, sentence: str):
+def _extreme(name: str, largest: bool):
     """Declare the values of extreme elements."""
-
-    def reference(input, dim, keepdim):
-        best = input.max if largest else input.min
-        return best(axes(dim, input.ndim), keepdims=keepdim)
-
-    one, identity, through = _BEST[largest]
+    word, best, identity = _BEST[largest]
+    one = f"{best}(a, b)"
     return reduction(
-        name, fold(one, identity, through=through), reference, _shared, sentence,
+        name,
+        fold(
+            by_type(one, one, one, f"i64_{one}"), identity,
+            through={"f32": Through("u32", f"{word}_word(value)", "extreme_float(value)")},
+        ),
+        lambda input, dim, keepdim: getattr(input, best)(axes(dim, input.ndim), keepdims=keepdim),
+        _shared, f"{word.capitalize()} element over axes; equal ones share the gradient.",
         shape=_not_empty, dtype=_ordered, **_TAKES,
     )  # fmt: skip
 
 
-amax = _extreme("amax", True, "Largest element over axes; equal ones share the gradient.")
-amin = _extreme("amin", False, "Smallest element over axes; equal ones share the gradient.")
-
-
-def _to_int64(call: Call):
-    return dt.int64, refusing(same, "bc")(call)[1]
+amax, amin = _extreme("amax", True), _extreme("amin", False)
 
 
 def _numpy_place(x: np.ndarray, dim, keepdim: bool, largest: bool) -> np.ndarray:
-    if dim is None:
-        place = x.argmax() if largest else x.argmin()
-        return np.full((1,) * x.ndim, place) if keepdim else np.asarray(place)
-    if x.ndim == 0:
-        return np.zeros((), np.int64)
-    return x.argmax(dim, keepdims=keepdim) if largest else x.argmin(dim, keepdims=keepdim)
+    best = np.argmax if largest else np.argmin
+    return np.asarray(best(x, dim if x.ndim else None, keepdims=keepdim))
 
 
-def _extreme_place(name: str, largest: bool, sentence: str):
+def _extreme_place(name: str, largest: bool):
     """Declare the places of extreme elements."""
     return reduction(
-        name,
-        lambda call: _launches(call, largest, "best", "out"),
-        lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, largest),
-        None,
-        sentence,
-        shape=_not_empty,
-        dtype=_to_int64,
-        form=over_axis,
-        whole="None counts through the flattened tensor",
-        **_TAKES,
-    )
+        name, lambda call: _launches(call, largest, "best", "out"),
+        lambda input, dim, keepdim: _numpy_place(input, dim, keepdim, largest), None,
+        f"Where the {_BEST[largest][0]} element along an axis is, int64; the first of equal ones.",
+        shape=_not_empty, dtype=lambda call: (dt.int64, refusing(same, "bc")(call)[1]), form=over_axis,
+        whole="None counts through the flattened tensor", **_TAKES,
+    )  # fmt: skip
 
 
-argmax = _extreme_place(
-    "argmax", True, "Where the largest element along an axis is, int64; the first of equal ones."
-)
-argmin = _extreme_place(
-    "argmin", False, "Where the smallest element along an axis is, int64; the first of equal ones."
-)
+argmax, argmin = _extreme_place("argmax", True), _extreme_place("argmin", False)
 
 
-def _pair_types(call: Call):
+def pair_types(call: Call):
+    """Of values, and of places as int64."""
     d, _ = _ordered(call)
     return (d, dt.int64), d
 
 
 def _pair_shapes(call: Call):
     index(call["dim"], "dim")
-    shape = _not_empty(call)
-    return shape, shape
+    return (_not_empty(call),) * 2
 
 
 def _numpy_pair(x: np.ndarray, dim: int, keepdim: bool, largest: bool):
@@ -228,15 +199,8 @@ def _both(
 
 
 def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, words: tuple[str, str]):
-    """Declare the extreme elements along an axis with their places, whose name has two meanings besides.
-
-    Args:
-        name: public.
-        largest: whether these are the largest.
-        whole: of all elements.
-        pairwise: of two tensors.
-        words: for one of all and one of two.
-    """
+    """Declare the extreme elements along an axis with their places, whose name has two meanings besides:
+    ``whole`` of all elements and ``pairwise`` of two tensors, with words for one of all and one of two."""
 
     def prepare(input, dim, keepdim, other):
         boolean(keepdim, "keepdim")
@@ -264,7 +228,7 @@ def _extremes(name: str, largest: bool, whole: Callable, pairwise: Callable, wor
         f"tensor\n    the {better} of two, element by element."
     )
     made = op(
-        dtype=_pair_types,
+        dtype=pair_types,
         shape=_pair_shapes,
         kernel=lambda call: _launches(call, largest, "values", "indices"),
         reference=lambda input, dim, keepdim, other: _numpy_pair(input, dim, keepdim, largest),

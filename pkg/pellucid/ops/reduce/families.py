@@ -1,28 +1,23 @@
-"""The family of reductions: each is a row of what is its own."""
+"""Families of reductions and of scans along an axis: each is a row of what is its own."""
 
-# A form has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from ...op.declaration import docstring, example_of, op
 from ...op.families import Declared, formed
+from ...op.rules import as_input
 from ...tensors.dtypes import DType
+from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
+from ..shape.movement import contiguous
 
 
 def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
-
-
 def over_axis(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
-
-
 def over_axis_as(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor: ...
-
-
 def over_axes_as(
     input: Tensor,
     dim: int | tuple[int, ...] | None = None,
@@ -88,3 +83,51 @@ def reduction(
         aten=aten,
         prepare=prepare,
     )(formed(form, name, docstring(sentence, sections, example)))
+
+
+def along(input: Tensor, dim: int) -> Tensor: ...
+def along_as(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor: ...
+
+
+def scan(
+    name: str,
+    kernel: Callable,
+    reference: Callable,
+    grad: Callable | None,
+    doc: str,
+    *,
+    dtype: Callable,
+    form: Callable = along,
+    public: str | None = None,
+) -> Declared:
+    """Declare a scan, whose kernel and reference go along the last axis: another one is transposed to it.
+
+    Args:
+        name, kernel, reference, dtype: as `op` has them.
+        grad: formula of ``input``, or None.
+        doc: its docstring.
+        form: the signature: `along` or `along_as`.
+        public: what users know it as, if not by its name; else it is a method.
+    """
+
+    def prepare(input, dim, *dtype):
+        rank, given = input.dim(), {"dtype": dtype[0]} if dtype else {}
+        k = axis(dim, rank)
+        if rank == 0:
+            return made(input.reshape(1), 0, **given).reshape(())
+        if k == rank - 1:
+            return None
+        return contiguous(made(input.transpose(k, -1), -1, **given).transpose(k, -1))
+
+    made = op(
+        dtype=dtype,
+        shape=as_input,
+        kernel=kernel,
+        reference=reference,
+        grad=grad and {"input": grad},
+        public=public,
+        method=public is None,
+        in_place=public is None,
+        prepare=prepare,
+    )(formed(form, name, doc))
+    return made

@@ -12,14 +12,13 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
-from ...op.arguments import boolean, describe, number
+from ...op.arguments import describe, number
 from ...op.call import Call
 from ...op.declaration import op
 from ...op.kernel.element_types import register_type
 from ...op.kernel.launch import Launch
 from ...op.kernel.source import load
 from ...op.public import function
-from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
@@ -27,15 +26,14 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..index.sort import SORTED_AT_ONCE, ValuesAndIndices, numpy_order, sort
 from ..shape.joining import cat
-from .extremum import order_holes, whole_grad
+from .extremum import order_holes, pair_types, whole_grad
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _row(name: str, input: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, int, int]:
+def _row(name: str, input: Tensor, dim: int) -> tuple[Tensor, int, int]:
     """What has the axis, which that is, and how long; one element is a row."""
     k = axis(dim, input._meta.rank)
-    boolean(keepdim, f"{name}: keepdim")
     row = input if input._meta.rank else input.reshape(1)
     length = row._meta.shape[k]
     if not length:
@@ -84,11 +82,6 @@ def _statistic_launches(call: Call) -> list[Launch]:
     return [*made, Launch(finish, -(-rows // 64), params, bind={"x": "input", "order": "places"})]
 
 
-def _statistic_types(call: Call):
-    d, _ = refusing(same, "c")(call)
-    return (d, dt.int64), d
-
-
 def _statistic_reference(input, rank):
     order = numpy_order(input, False)
     columns = input.shape[-1]
@@ -101,16 +94,16 @@ def _statistic_reference(input, rank):
     return np.take_along_axis(input, found, -1)[..., 0], found[..., 0]
 
 
-def _at_index(g, indices, input_meta):
-    return g.new_zeros(input_meta.shape).scatter(-1, indices.unsqueeze(-1), g.unsqueeze(-1))
-
-
 @op(
-    dtype=_statistic_types,
+    dtype=pair_types,
     shape=lambda call: (Size(call["input"].shape[:-1]),) * 2,
     kernel=_statistic_launches,
     reference=_statistic_reference,
-    grad={"input": _at_index},
+    grad={
+        "input": lambda g, indices, input_meta: g.new_zeros(input_meta.shape).scatter(
+            -1, indices.unsqueeze(-1), g.unsqueeze(-1)
+        )
+    },
     outputs=("values", "indices"),
     exports=None,
     public="kthvalue",
@@ -121,7 +114,7 @@ def order_statistic(input: Tensor, rank: int) -> ValuesAndIndices:
 
 def _statistic(name: str, input: Tensor, dim: int, keepdim: bool, rank: int) -> ValuesAndIndices:
     """The entry of a rank: short rows are sorted at once."""
-    row, k, length = _row(name, input, dim, keepdim)
+    row, k, length = _row(name, input, dim)
     if length > SORTED_AT_ONCE:
         there: Any = order_statistic(row.movedim(k, -1), rank)
         return ValuesAndIndices(*[x.unsqueeze(k) for x in there]) if keepdim else there
@@ -148,9 +141,7 @@ def _median_of(name: str, rank: int, doc: str) -> Callable:
             return _statistic(name, input, dim, keepdim, rank)
         return whole(input) if input._meta.numel else input.new_full((), float("nan"))
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return function(method=True, aten=(f"{name}.default", f"{name}.dim"))(call)
+    return function(method=True, aten=(f"{name}.default", f"{name}.dim"), name=name, doc=doc)(call)
 
 
 median = _median_of(
@@ -179,7 +170,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     Raises:
         RangeError: there is no such element.
     """
-    _, along, length = _row("kthvalue", input, dim, keepdim)
+    _, along, length = _row("kthvalue", input, dim)
     if not 1 <= index(k, "kthvalue: k") <= length:
         raise RangeError(f"kthvalue: k is {k}; axis {along} has elements 1 to {length}.")
     return _statistic("kthvalue", input, dim, keepdim, k - 1)
@@ -188,7 +179,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
 @function(method=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """The most frequent value of each row, the smallest of several, and the last place where it stands."""
-    row, k, length = _row("mode", input, dim, keepdim)
+    row, k, length = _row("mode", input, dim)
     found = sort(row, k)
     values = found.values.detach()
     begins = values.narrow(k, 1, length - 1) != values.narrow(k, 0, length - 1)
@@ -199,7 +190,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndice
     return _at(found, k, counts.cumsum(k).gather(k, best) - 1, keepdim, input._meta.rank)
 
 
-def _quantile(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: str, skips: bool) -> Tensor:
+def _taken(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: str, skips: bool) -> Tensor:
     d = input._meta.dtype
     if d not in (dt.float32, dt.float64):
         raise DTypeError(f"{name}: takes float32 or float64, not {d}. Convert with .float().")
@@ -216,7 +207,6 @@ def _quantile(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: st
             f"{name}: q must be a number, or a vector of {d}, not {describe(q)} of {q._meta.dtype}."
         )
     whole = dim is None
-    boolean(keepdim, f"{name}: keepdim")
     k = 0 if whole else axis(dim, input._meta.rank)
     row = input.reshape(-1) if whole or not input._meta.rank else input.movedim(k, -1)
     length = row._meta.shape[-1]
@@ -241,10 +231,19 @@ def _quantile(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: st
     return out if q._meta.rank else out.squeeze(0)
 
 
-@function(method=True, aten=("quantile.default", "quantile.scalar"))
-def quantile(
-    input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Tensor:
+def _quantile(name: str, skips: bool, doc: str) -> Callable:
+    """Declare the quantiles of all elements, or of what is not NaN."""
+
+    def call(
+        input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        return _taken(name, input, q, dim, keepdim, interpolation, skips)
+
+    return function(method=True, aten=(f"{name}.default", f"{name}.scalar"), name=name, doc=doc)(call)
+
+
+quantile = _quantile(
+    "quantile", False,
     """Value below which a share ``q`` of the elements of each row lies; NaN where there is one.
 
     Args:
@@ -256,16 +255,9 @@ def quantile(
     Raises:
         RangeError: a share outside of 0 to 1, or no elements.
         DTypeError: another type.
-    """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
-
-
-@function(method=True, aten=("nanquantile.default", "nanquantile.scalar"))
-def nanquantile(
-    input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Tensor:
-    """`quantile` of what is not NaN."""
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+    """,
+)  # fmt: skip
+nanquantile = _quantile("nanquantile", True, "`quantile` of what is not NaN.")
 
 
 @function(method=True)

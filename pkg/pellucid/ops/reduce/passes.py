@@ -62,23 +62,13 @@ class Pass:
 
     @property
     def params(self) -> dict[str, int | float]:
-        return {
-            "outputs": self.outputs,
-            "reduced": self.reduced,
-            "inner": self.inner,
-            "parts": self.parts,
-            "chunk": self.chunk,
-        }
+        names = ("outputs", "reduced", "inner", "parts", "chunk")
+        return {name: getattr(self, name) for name in names}
 
 
 def passes(outer: int, reduced: int, inner: int, strips: bool) -> list[Pass]:
     """The dispatches that reduce the middle of (outer, reduced, inner): long axes in parts first, for
-    speed and for short sums.
-
-    Args:
-        outer, reduced, inner: the axes.
-        strips: whether the kernel has the form "strips".
-    """
+    speed and for short sums; ``strips`` says whether the kernel has this form."""
     found = []
     while True:
         form, parts = (
@@ -121,12 +111,7 @@ def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, in
 
 def runs(shape, dims: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """What a reduction of several axes is made of: (outer, reduced, inner) of each run of neighbouring axes,
-    the last run first.
-
-    Args:
-        shape: lengths of all axes.
-        dims: axes to reduce.
-    """
+    the last run first."""
     lengths = list(shape)
     found: list[list[int]] = []
     for d in dims:
@@ -146,11 +131,5 @@ def runs(shape, dims: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def stages(shape, dims: tuple[int, ...], strips: bool = False) -> list[Pass]:
-    """The dispatches that reduce several axes, each run of neighbouring axes in turn.
-
-    Args:
-        shape: lengths of all axes.
-        dims: axes to reduce.
-        strips: whether the kernel has the form "strips".
-    """
+    """The dispatches that reduce several axes, each run of neighbouring axes in turn; see `passes`."""
     return [step for run in runs(shape, dims) for step in passes(*run, strips)]

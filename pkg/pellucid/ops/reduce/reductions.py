@@ -1,9 +1,5 @@
-"""Reductions along axes that combine values: sums, products, means, and what is made of them. Extremes are
-in extremum.py.
-"""
+"""Reductions along axes that combine values: sums, products, means, and what is made of them."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -75,14 +71,8 @@ def fold(
     mean: bool = False,
     through: Mapping[str, Through] = MappingProxyType({}),
 ):
-    """Launches that combine by an expression over a and b, chosen by register type.
-
-    Args:
-        one: the expressions.
-        identity: what changes nothing.
-        mean: divide by the number of elements.
-        through: what elements are combined as, by register type.
-    """
+    """Launches that combine by an expression over a and b, which `identity` does not change, or as their
+    mean; all, and what elements are combined ``through``, by register type."""
 
     def launches(call: Call) -> list[Launch]:
         m = call["input"]
@@ -119,28 +109,20 @@ def fold(
     return launches
 
 
-_SUM = {"f32": "a + b", "i32": "a + b", "u32": "a + b", "vec2<u32>": "i64_add(a, b)", "vec2<f32>": "a + b"}
-_PRODUCT = {
-    "f32": "a * b",
-    "i32": "a * b",
-    "u32": "a * b",
-    "vec2<u32>": "i64_mul(a, b)",
-    "vec2<f32>": "complex_mul(a, b)",
-}
-_ZERO = {"f32": "0.0", "i32": "0", "u32": "0u", "vec2<u32>": "vec2<u32>()", "vec2<f32>": "vec2<f32>()"}
+def by_type(f32: str, i32: str, u32: str, i64: str, c64: str = "") -> dict[str, str]:
+    """Texts of a kernel by register type."""
+    return {"f32": f32, "i32": i32, "u32": u32, "vec2<u32>": i64, "vec2<f32>": c64}
+
+
+_SUM = by_type("a + b", "a + b", "a + b", "i64_add(a, b)", "a + b")
+_PRODUCT = by_type("a * b", "a * b", "a * b", "i64_mul(a, b)", "complex_mul(a, b)")
+_ZERO = by_type("0.0", "0", "0u", "vec2<u32>()", "vec2<f32>()")
+_ONE = by_type("1.0", "1", "1u", "vec2<u32>(1u, 0u)", "vec2<f32>(1.0, 0.0)")
 # How the kernels of split forms hand on a value of two words.
 _WIDE = {
     "vec2<u32>": {"WIDE": "true", "to_bits": "value", "from_bits": "bits"},
     "vec2<f32>": {"WIDE": "true", "to_bits": "bitcast<vec2<u32>>(value)", "from_bits": "bitcast<T>(bits)"},
 }
-_ONE = {
-    "f32": "1.0",
-    "i32": "1",
-    "u32": "1u",
-    "vec2<u32>": "vec2<u32>(1u, 0u)",
-    "vec2<f32>": "vec2<f32>(1.0, 0.0)",
-}
-
 
 # Factors of a part of a long product: so few that the parts of a row fill a device; parts that fill it.
 _FACTORS, _SHARED_FACTORS, _FULL = 64, 4096, 1024
@@ -157,7 +139,7 @@ def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int
     outer, columns, inner = shape
     parts = -(-columns // chunk)
     count = outer * parts * inner
-    params: dict[str, int | float] = {"count": count, "columns": columns, "parts": parts, "chunk": chunk}
+    params = {"count": count, "columns": columns, "parts": parts, "chunk": chunk}
     of_floats = "X" not in holes and not is_direct()
     if shares_parts(inner):
         lanes = min(256, max(64, 1 << (chunk - 1).bit_length()))
@@ -170,16 +152,6 @@ def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int
     return Launch(file, -(-count // lanes), params, bind={"x": source, "out": out})
 
 
-def _part_of_product(outer: int, reduced: int, inner: int) -> int:
-    """How long the parts of a product are; the whole where that is not much longer."""
-    each = _FACTORS
-    if shares_parts(inner):
-        each = _SHARED_FACTORS * max(1, outer * reduced // (_FULL * _SHARED_FACTORS))
-    elif not is_direct():
-        each = 2 * _FACTORS
-    return reduced if reduced <= 4 * each else each
-
-
 def _product(call: Call) -> list[Launch]:
     m = call["input"]
     dims = axes(call["dim"], m.rank)
@@ -190,7 +162,10 @@ def _product(call: Call) -> list[Launch]:
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
         while not steps or reduced > 1:
-            chunk = _part_of_product(outer, reduced, inner)
+            each = _FACTORS if is_direct() else 2 * _FACTORS
+            if shares_parts(inner):
+                each = _SHARED_FACTORS * max(1, outer * reduced // (_FULL * _SHARED_FACTORS))
+            chunk = reduced if reduced <= 4 * each else each  # the whole where it is not much longer
             steps.append(((outer, reduced, inner), chunk))
             reduced = -(-reduced // chunk)
     made, source = [], "input"
@@ -219,7 +194,7 @@ def _averaged(call: Call):
     if not (d.is_floating_point or d.is_complex):
         raise DTypeError(
             f"the mean of {d} is not an integer. Give dtype=pellucid.float32, or convert the input with "
-            f".float()."
+            ".float()."
         )
     return d, d
 
@@ -232,8 +207,14 @@ def wide(x: np.ndarray, d: DType | None = None) -> np.ndarray:
     )
 
 
-def _count(m, dim) -> int:
+def count_of(m, dim) -> int:
+    """How many elements are combined, at least one."""
     return max(product(m.shape[d] for d in axes(dim, m.rank)), 1)
+
+
+def mean_grad(g, input_meta, dim, keepdim):
+    """That of a mean."""
+    return spread(g / count_of(input_meta, dim), input_meta, dim, keepdim)
 
 
 def wide_mean(x: np.ndarray, dims: tuple[int, ...], keepdim: bool, own) -> np.ndarray:
@@ -279,9 +260,8 @@ mean = reduction(
     lambda input, dim, keepdim, dtype: wide_mean(
         wide(input, dtype), axes(dim, input.ndim), keepdim, dtype.numpy if dtype else input.dtype
     ),
-    lambda g, input_meta, dim, keepdim: spread(g / _count(input_meta, dim), input_meta, dim, keepdim),
-    "Mean over axes: ``sum(input, dim) / count``.", shape=reduced_shape, dtype=_averaged, form=over_axes_as,
-    takes="floating point, unless ``dtype`` says so.", converted="adding",
+    mean_grad, "Mean over axes: ``sum(input, dim) / count``.", shape=reduced_shape, dtype=_averaged,
+    form=over_axes_as, takes="floating point, unless ``dtype`` says so.", converted="adding",
     raises={"DTypeError": "an integer tensor.", "DimensionError": "an axis is out of range."},
     at=[[1.0, 4.0], [3.0, 2.0]], aten=("mean.default", "mean.dim"),
 )  # fmt: skip

@@ -1,7 +1,5 @@
 """Running extremes and logarithms of sums along an axis: cummax, cummin, logcumsumexp."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
 
 from itertools import accumulate
@@ -10,9 +8,8 @@ from math import inf
 import numpy as np
 
 from ...errors import DTypeError
-from ...op.declaration import op
 from ...op.public import function
-from ...op.rules import as_input, float_or_complex, same
+from ...op.rules import float_or_complex, same
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
@@ -21,8 +18,9 @@ from ..elementwise.functions import log_sum
 from ..index.gather import gather
 from ..index.sort import ValuesAndIndices
 from ..shape.creation import arange
+from .families import scan
 from .reductions import no_complex
-from .scan import cumsum, last_axis, scan_launches
+from .scan import cumsum, scan_launches
 
 _MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
 _LOG_SUM = {
@@ -32,17 +30,11 @@ _LOG_SUM = {
 _FAR_BELOW = {"f32": "-3.4028234e38", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
 
 
-@op(
-    public="cummax",
-    dtype=same,
-    shape=as_input,
-    kernel=lambda call: scan_launches(call, _MAX, _LEAST),
-    reference=lambda input, dim: np.maximum.accumulate(input, -1),
-    grad=None,
-    prepare=last_axis("running_max"),
-)
-def running_max(input: Tensor, dim: int) -> Tensor:
-    """Running maximum of int64 along an axis."""
+running_max = scan(
+    "running_max", lambda call: scan_launches(call, _MAX, _LEAST),
+    lambda input, dim: np.maximum.accumulate(input, -1), None, "Running maximum of int64 along an axis.",
+    dtype=same, public="cummax",
+)  # fmt: skip
 
 
 def _ascending(input: Tensor) -> Tensor:
@@ -113,24 +105,16 @@ def _log_scan_grad(g, input, out):
     if g.is_complex():
         logs = _finite(g.log() - out)
         return (log_scan(logs.flip(-1), -1).flip(-1) + input).exp()
-    both = []
-    for part in (g, -g):
-        logs = _finite(where(part > 0, part, 0.0).log() - out)
-        both.append((log_scan(logs.flip(-1), -1).flip(-1) + input).exp())
-    return both[0] - both[1]
+    logs = [_finite(where(part > 0, part, 0.0).log() - out) for part in (g, -g)]
+    above, below = [(log_scan(x.flip(-1), -1).flip(-1) + input).exp() for x in logs]
+    return above - below
 
 
-@op(
-    public="logcumsumexp",
-    dtype=float_or_complex,
-    shape=as_input,
-    kernel=lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW),
-    reference=_log_scan,
-    grad={"input": _log_scan_grad},
-    prepare=last_axis("log_scan"),
-)
-def log_scan(input: Tensor, dim: int) -> Tensor:
-    """`logcumsumexp` of numbers above -inf: kernels have no infinity to begin with."""
+log_scan = scan(
+    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW), _log_scan, _log_scan_grad,
+    "`logcumsumexp` of numbers above -inf: kernels have no infinity to begin with.",
+    dtype=float_or_complex, public="logcumsumexp",
+)  # fmt: skip
 
 
 def _finite(logarithms: Tensor) -> Tensor:

@@ -1,28 +1,17 @@
 """Running sums and products along an axis."""
 
-# A declaration has no body.
-# pyright: reportReturnType=false
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...op.call import Call
-from ...op.declaration import op
 from ...op.kernel.element_types import NATIVE, register_type
 from ...op.kernel.launch import Launch
 from ...op.kernel.source import load
 from ...op.kernel.variants import is_direct, rows_of
-from ...op.rules import as_input
-from ...op.schema import OPS
 from ...tensors import dtypes as dt
-from ...tensors.dtypes import DType
-from ...tensors.shape import axis
-from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..shape.movement import contiguous
+from .families import along_as, scan
 from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, accumulated, product_parts, wide
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
@@ -49,12 +38,6 @@ def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
     return _rows(call, source, out, 1, count, holes, 0, 4 * _LONG)
 
 
-def _part_length(rows: int, columns: int) -> int:
-    """How long the parts are in which workgroups scan a long row."""
-    filling = min(-(-rows * columns // _FULL), 4 * _TILE)
-    return -(-max(filling, -(-columns // _PARTS)) // _TILE) * _TILE
-
-
 def _rows(
     call: Call,
     source: str,
@@ -65,20 +48,15 @@ def _rows(
     depth: int,
     longest: int = _LONG,
 ) -> list[Launch]:
-    """Launches that scan rows.
-
-    Args:
-        call: gets the temporaries.
-        source, out: what is scanned, and into what.
-        rows, columns: its shape.
-        holes: of the kernels.
-        depth: how many scans wait for this one.
-        longest: a row that a workgroup scans whole.
-    """
+    """Launches that scan rows of a source. So many scans (``depth``) wait for this one; ``longest`` is a row
+    that a workgroup scans whole."""
     direct = is_direct()
     chunk = columns
-    if columns > longest and (rows < _MANY or direct):
-        chunk = _CHUNK if direct else _part_length(rows, columns)
+    if columns > longest and direct:
+        chunk = _CHUNK
+    elif columns > longest and rows < _MANY:
+        filling = min(-(-rows * columns // _FULL), 4 * _TILE)
+        chunk = -(-max(filling, -(-columns // _PARTS)) // _TILE) * _TILE
     parts = -(-columns // chunk)
     before: list[Launch] = []
     carry = source
@@ -86,11 +64,15 @@ def _rows(
         totals, carry = f"totals{depth}", f"carry{depth}"
         for name in (totals, carry):
             call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
+        lanes = rows_of(chunk, rows * parts)
+        file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value"})
+        sizes = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": chunk}
+        bind = {"x": source, "out": totals}
         before = [
-            _totals(source, totals, rows, columns, chunk, holes),
+            Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind=bind),
             *_rows(call, totals, carry, rows, parts, holes, depth + 1),
         ]
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     bind = {"x": source, "carry": carry, "out": out}
     if direct:
         kept = {name: value for name, value in holes.items() if name != "X"}
@@ -102,31 +84,8 @@ def _rows(
     return [*before, Launch(file, grid, params, bind=bind)]
 
 
-def _totals(source: str, out: str, rows: int, columns: int, chunk: int, holes: dict[str, str]) -> Launch:
-    """The launch that combines each part of each row."""
-    parts = -(-columns // chunk)
-    params: dict[str, int | float] = {
-        "outputs": rows * parts,
-        "reduced": columns,
-        "inner": 1,
-        "parts": parts,
-        "chunk": chunk,
-        "divisor": 1,
-    }
-    lanes = rows_of(chunk, rows * parts)
-    kept = {**holes, "U": holes["T"], "average": "value"}
-    return Launch(
-        lanes.fill("reduce/rows", kept), lanes.grid(rows * parts), params, bind={"x": source, "out": out}
-    )
-
-
 # Parts of a product leave the range of floats where the whole does not: they have a range of their own.
-_PRODUCTS = {
-    "X": "vec2<u32>",
-    "T": "vec2<u32>",
-    "apply": "product_times(a, b)",
-    "IDENTITY": "PRODUCT_ONE",
-}
+_PRODUCTS = {"X": "vec2<u32>", "T": "vec2<u32>", "apply": "product_times(a, b)", "IDENTITY": "PRODUCT_ONE"}
 
 
 def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
@@ -144,7 +103,7 @@ def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
             product_parts("input", "totals", (rows, columns, 1), chunk),
             *_rows(call, "totals", "carry", rows, parts, _PRODUCTS, 1),
         ]
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     file = load("reduce/product/float_scan").fill({"WORKGROUP": f"{lanes}u"})
     return [*before, Launch(file, rows * parts, params, bind={"x": "input"})]
 
@@ -158,7 +117,7 @@ def _product_scan(call: Call) -> list[Launch]:
         return _shared_product_scan(call, rows, columns)
     chunk = max(_CHUNK, -(-columns // _PRODUCT_PARTS))
     parts = -(-columns // chunk)
-    params: dict[str, int | float] = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
+    params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     call.temporary("carry", (rows * parts,), dt.int64)
     groups = -(-rows * parts // 16)
     last = Launch("reduce/product/scan", groups, params, bind={"x": "input"})
@@ -178,33 +137,9 @@ def _reversed_sum(g):
     return cumsum(g.flip(-1), -1).flip(-1)
 
 
-def last_axis(name: str) -> Callable:
-    """What a scan along another axis than the last is: that along the last one of what is transposed."""
-
-    def prepare(input, dim, *dtype):
-        scan = partial(OPS[name].call, **({"dtype": dtype[0]} if dtype else {}))
-        rank = input.dim()
-        k = axis(dim, rank)
-        if rank == 0:
-            return scan(input.reshape(1), 0).reshape(())
-        if k == rank - 1:
-            return None
-        return contiguous(scan(input.transpose(k, -1), -1).transpose(k, -1))
-
-    return prepare
-
-
-@op(
-    dtype=accumulated,
-    shape=as_input,
-    kernel=lambda call: scan_launches(call, _SUM, _ZERO),
-    reference=lambda input, dim, dtype: wide(input, dtype).cumsum(-1),
-    grad={"input": _reversed_sum},
-    method=True,
-    in_place=True,
-    prepare=last_axis("cumsum"),
-)
-def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+cumsum = scan(
+    "cumsum", lambda call: scan_launches(call, _SUM, _ZERO),
+    lambda input, dim, dtype: wide(input, dtype).cumsum(-1), _reversed_sum,
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``.
 
     Floats are added in float32 on webgpu, where PyTorch takes float64. A million times 0.1 is off by 3e-7 of
@@ -218,7 +153,9 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
         >>> import pellucid as torch
         >>> torch.tensor([1, 2, 3], device="cpu").cumsum(0).tolist()
         [1, 3, 6]
-    """
+    """,
+    dtype=accumulated, form=along_as,
+)  # fmt: skip
 
 
 def _product_grad(g, input, out):
@@ -245,20 +182,13 @@ def _recorded_product_grad(g, input, out):
     return where(is_zero.any(), (g.unsqueeze(-2) * products).sum(-1), plain)
 
 
-@op(
-    dtype=accumulated,
-    shape=as_input,
-    kernel=_product_scan,
-    reference=lambda input, dim, dtype: wide(input, dtype).cumprod(-1),
-    grad={"input": _product_grad},
-    method=True,
-    in_place=True,
-    prepare=last_axis("cumprod"),
-)
-def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+cumprod = scan(
+    "cumprod", _product_scan, lambda input, dim, dtype: wide(input, dtype).cumprod(-1), _product_grad,
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``.
 
     Args:
         input: any real dtype; integers and bools are multiplied in int64.
         dtype: type to convert to before multiplying.
-    """
+    """,
+    dtype=accumulated, form=along_as,
+)  # fmt: skip

@@ -30,21 +30,7 @@ from ..elementwise.comparison import where
 from ..elementwise.complex import imag, real
 from ..elementwise.functions import hypot
 from .passes import runs
-from .reductions import _ZERO, _count, fold, mean, reduced_shape, restore, spread
-
-
-def _overloads(name: str) -> tuple[str, ...]:
-    """ATen's overloads of a variance; the older two say whether it is unbiased."""
-    older = "{0}.default(self, unbiased=True)", "{0}.dim(self, dim, unbiased=True, keepdim=False)"
-    return *[each.format(name) for each in older], f"{name}.correction"
-
-
-def _correction(unbiased, correction):
-    if unbiased is not None and correction is not None:
-        raise ArgumentError("var: give correction or unbiased, not both")
-    if unbiased is not None:
-        return 1 if boolean(unbiased, "unbiased") else 0
-    return 1 if correction is None else number(correction, "correction")
+from .reductions import _ZERO, count_of, fold, mean, mean_grad, reduced_shape, restore
 
 
 def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
@@ -55,7 +41,11 @@ def _spread_of(input: Tensor, dim, unbiased, correction) -> tuple:
         )
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    correction = _correction(unbiased, correction)
+    if unbiased is not None and correction is not None:
+        raise ArgumentError("var: give correction or unbiased, not both")
+    if unbiased is not None:
+        correction = 1 if boolean(unbiased, "unbiased") else 0
+    correction = 1 if correction is None else number(correction, "correction")
     dims = axes(dim, input.dim())
     count = product(input.shape[d] for d in dims)
     return (None if dim is None else dims or None), count - correction
@@ -86,9 +76,8 @@ def _whole(total):
     return np.where(wide < 0, wide * -_FAR, wide)
 
 
-def _sum_of_squares(total, dim, keepdim):
-    found = _whole(total).sum(axes(dim, total.ndim), keepdims=keepdim)
-    return np.where((found >= 2.0**127) & (total.dtype == np.float32), found / -_FAR, found)
+def _as_sum(found, like):
+    return np.where((found >= 2.0**127) & (like.dtype == np.float32), found / -_FAR, found)
 
 
 @op(
@@ -101,7 +90,10 @@ def squares(input: Tensor, centre: Tensor, factor: float) -> Tensor:
 
 @op(
     dtype=float_only, shape=reduced_shape, kernel=fold({"f32": "squares_added(a, b)"}, _ZERO),
-    reference=_sum_of_squares, grad=None, public="var",
+    reference=lambda total, dim, keepdim: _as_sum(
+        _whole(total).sum(axes(dim, total.ndim), keepdims=keepdim), total
+    ),
+    grad=None, public="var",
 )  # fmt: skip
 def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
     """The sum over axes of what `squares` gives, in the same form: its own range is that of no float."""
@@ -116,9 +108,7 @@ def _about_mean(call: Call) -> list[Launch]:
     (outer, columns, _), = runs(m.shape, axes(call["dim"], m.rank))  # fmt: skip
     chunk = min(columns, _PART)
     parts = -(-columns // chunk)
-    params: dict[str, int | float] = {
-        "count": outer * parts, "columns": columns, "parts": parts, "chunk": chunk,
-    }  # fmt: skip
+    params = {"count": outer * parts, "columns": columns, "parts": parts, "chunk": chunk}
     lanes = rows_of(chunk, outer * parts)
     file = lanes.fill("reduce/variance_parts", {"WHOLE": flag(parts == 1)})
     state = "out" if parts == 1 else "parts"
@@ -135,7 +125,7 @@ def _about_mean_reference(input, dim, keepdim):
     dims = axes(dim, input.ndim)
     with np.errstate(all="ignore"):
         found = np.square(wide - wide.mean(dims, keepdims=True)).sum(dims, keepdims=keepdim)
-    return np.where((found >= 2.0**127) & (input.dtype == np.float32), found / -_FAR, found)
+    return _as_sum(found, input)
 
 
 @op(
@@ -169,7 +159,7 @@ def variance_of(input: Tensor, freedom: float, root: bool) -> Tensor:
 
 def _centre(input: Tensor, dims) -> tuple[Tensor, float]:
     """The mean, and a power of two that it is divided by: no sum of numbers so divided leaves float32."""
-    factor = 2.0 ** (_count(input._meta, dims).bit_length() + 1)
+    factor = 2.0 ** (count_of(input._meta, dims).bit_length() + 1)
     return mean(_wide(input) * (1 / factor), dims, True), factor
 
 
@@ -202,14 +192,10 @@ def _deviation(input: Tensor, dims, keepdim: bool, freedom: float, centre=None) 
     return _spread(True, input, dims, keepdim, freedom, centre)
 
 
-def _mean_grad(g, input_meta, dims, keepdim):
-    return spread(g / _count(input_meta, dims), input_meta, dims, keepdim)
-
-
-@composed(name="mean", input=_mean_grad)
-def _mean(input: Tensor, dims, keepdim: bool, centre) -> Tensor:
+@composed(name="mean", input=mean_grad)
+def _mean(input: Tensor, dim, keepdim: bool, centre) -> Tensor:
     """The mean, which is finite where the sum is not."""
-    plain, whole = mean(input, dims, keepdim), centre[0] * centre[1]
+    plain, whole = mean(input, dim, keepdim), centre[0] * centre[1]
     return where(plain.isinf(), whole.reshape(plain.shape).to(plain.dtype), plain)
 
 
@@ -239,10 +225,10 @@ def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> 
         centre = under(False, _centre, input, dims)
         return spread_of(input, dims, keepdim, freedom, centre), _mean(input, dims, keepdim, centre)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
     call.__annotations__["return"] = "tuple[Tensor, Tensor]" if with_mean else "Tensor"
-    return function(method=not with_mean, aten=_overloads(name))(call)
+    # The older two overloads say whether it is unbiased.
+    older = f"{name}.default(self, unbiased=True)", f"{name}.dim(self, dim, unbiased=True, keepdim=False)"
+    return function(method=not with_mean, aten=(*older, f"{name}.correction"), name=name, doc=doc)(call)
 
 
 _ARGS = {
