@@ -11,7 +11,7 @@ from ...errors import KernelError
 from .source import KernelSource, load
 
 # Values of the fields of a kernel's Params.
-Params = dict[str, int | float]
+Params = dict[str, Any]
 
 
 def flag(on: bool) -> str:

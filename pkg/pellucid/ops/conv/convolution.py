@@ -9,11 +9,9 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...op.arguments import integer_or_integers
-from ...op.call import Call
-from ...op.declaration import docstring, op
+from ...op.declaration import Call, docstring, function, op
 from ...op.families import formed
-from ...op.kernel.launch import Launch
-from ...op.public import function
+from ...op.kernel import Launch
 from ...op.schema import OPS
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.families import formed
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..matmul.dense import floats

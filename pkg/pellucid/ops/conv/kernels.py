@@ -6,10 +6,8 @@ from functools import cache
 
 from ...device.stream import stream
 from ...op.call import Call
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import KernelSource, load
-from ...op.kernel.turns import PIECE, boxes
-from ...op.kernel.variants import is_direct
+from ...op.kernel import PIECE, KernelSource, Launch, flag, is_direct, load
+from ...op.kernel.turns import boxes
 from ...quant.format import FORMATS
 from ...tensors.meta import Meta
 from ..matmul.launch import in_parts, read_as

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from inspect import signature
 
 from ...op.declaration import docstring
-from ...op.public import function
+from ...op.families import called
 from . import pool_kinds as kinds
 
 _KNOWN = {
@@ -82,7 +82,7 @@ def _pool(
         aten = (f"{page}.default(self, output_size)",)
     places = ("torch", "nn.functional") if name in _IN_TORCH else "nn.functional"
     doc = docstring(sentence, sections, example)
-    return function(exports=places, aten=aten, ours="" if aten else ours, name=name, doc=doc)(call)
+    return called(name, doc, call, exports=places, aten=aten, ours="" if aten else ours)
 
 
 max_pool1d, max_pool3d = (_pool("max_pool", n) for n in (1, 3))

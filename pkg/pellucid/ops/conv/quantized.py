@@ -6,10 +6,9 @@ from collections.abc import Callable
 from math import prod
 
 from ...autograd.composed import composed
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.families import formed
-from ...op.kernel.launch import Launch
+from ...op.kernel import Launch
 from ...quant.rows import as_matrix
 from ...tensors.meta import Meta, meta
 from ...tensors.shape import Size

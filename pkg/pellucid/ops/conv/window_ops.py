@@ -8,12 +8,9 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, op
 from ...op.families import formed
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.kernel.source import KernelSource, load
+from ...op.kernel import KernelSource, Launch, flag, load, per_element, register_type
 from ...op.kernel.turns import boxes
 from ...op.rules import as_input, float_only, refusing, same
 from ...tensors import dtypes as dt

@@ -13,10 +13,8 @@ from ...device import CPU
 from ...device import device as Device
 from ...device.stream import stream
 from ...errors import DTypeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.variants import is_direct
+from ...op.declaration import Call, op
+from ...op.kernel import Launch, flag, is_direct
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

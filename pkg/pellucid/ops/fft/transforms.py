@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import DimensionError, DTypeError, RangeError, ShapeError
 from ...op.arguments import integer_or_integers, number
 from ...op.declaration import docstring
-from ...op.public import function
+from ...op.families import called
 from ...tensors.dtypes import DType, get_default_dtype
 from ...tensors.shape import axis, index
 from ...tensors.tensor import Tensor
@@ -116,7 +116,7 @@ def _declare(kind: str, end: str) -> Any:
         "Raises": {"ShapeError": "an axis is named twice, or has no element.", "DTypeError": "halves."},
     }
     doc = docstring(f"{sentence.format(end)}, over {over}.", sections)
-    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
+    return called(name, doc, call, exports="fft", aten=f"fft_{name}.default")
 
 
 fft, fft2, fftn = [_declare("fft", end) for end in ("", "2", "n")]
@@ -140,7 +140,7 @@ def _frequencies(name: str, ranges: Callable, shown: str) -> Any:
 
     known = {"n": "length of the signal.", "d": "time between two samples."}
     doc = docstring(f"The frequencies of `{name[:-4]}`: ``[0, 1, ..., {shown}] / (d n)``.", {"Args": known})
-    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
+    return called(name, doc, call, exports="fft", aten=f"fft_{name}.default")
 
 
 fftfreq = _frequencies(
@@ -163,7 +163,7 @@ def _shift(name: str, more: int, doc: str) -> Any:
             else input
         )
 
-    return function(exports="fft", aten=f"fft_{name}.default", name=name, doc=doc)(call)
+    return called(name, doc, call, exports="fft", aten=f"fft_{name}.default")
 
 
 fftshift = _shift("fftshift", 0, "The zero frequency in the middle of axes (all if ``dim`` is None).")

@@ -9,8 +9,7 @@ from typing import Any
 
 from ...errors import ArgumentError, RangeError
 from ...op.arguments import boolean, number
-from ...op.declaration import docstring
-from ...op.public import function
+from ...op.declaration import docstring, function
 from ...tensors.dtypes import DType, float32, float64, get_default_dtype
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import integers
+from ...op.families import called
 from ...op.public import function
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
@@ -151,7 +152,7 @@ def _sampler(name: str) -> Callable:
 
     page = "https://pytorch.org/docs/stable/generated/torch.nn.functional.grid_sample.html"
     doc = f"`nn.functional.grid_sample` with numbers for its modes, in its order.\n\n    Source: {page}\n    "
-    return function(name=name, doc=doc)(sampler)
+    return called(name, doc, sampler)
 
 
 grid_sampler, grid_sampler_2d, grid_sampler_3d = (_sampler(f"grid_sampler{d}") for d in ("", "_2d", "_3d"))

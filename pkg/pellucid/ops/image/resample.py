@@ -11,11 +11,9 @@ import numpy as np
 
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
-from ...op.call import Call
-from ...op.declaration import op
+from ...op.declaration import Call, function, op
 from ...op.families import formed
-from ...op.kernel.launch import Launch, flag, per_element
-from ...op.public import function
+from ...op.kernel import Launch, flag, per_element
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index

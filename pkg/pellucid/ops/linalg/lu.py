@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.public import function
+from ...op.declaration import Call, function, op
+from ...op.kernel import Launch, flag
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor

@@ -8,9 +8,7 @@ from typing import Any
 
 from ...errors import DTypeError, LinAlgError, ShapeError
 from ...op.call import Call
-from ...op.kernel.launch import Launch
-from ...op.kernel.turns import PIECE
-from ...op.kernel.variants import is_direct
+from ...op.kernel import PIECE, Launch, is_direct
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.meta import Meta

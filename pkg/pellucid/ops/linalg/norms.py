@@ -8,6 +8,7 @@ from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, integers, number
+from ...op.families import called
 from ...op.public import function, written
 from ...tensors.dtypes import LARGEST_HALF, DType
 from ...tensors.shape import axes, axis
@@ -101,13 +102,15 @@ def _any_norm(input: Tensor, p: float | str, dim, keepdim: bool, dtype: DType | 
     return _norm(input, p, dim, keepdim)
 
 
-# PyTorch's method has no ``out``, and so another place for ``dtype``.
-@function(exports=None, method=True, ours="a form of `norm`", name="norm")
-def _norm_method(
+def _method(
     input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
-    """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
+    # PyTorch's method has no ``out``, and so another place for ``dtype``.
     return _any_norm(input, p, dim, keepdim, dtype)
+
+
+_DOC = "Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."
+called("norm", _DOC, _method, exports=None, method=True, ours="a form of `norm`")
 
 
 @function(aten="nuclear_norm.dim")
@@ -210,7 +213,6 @@ def matrix_norm(
     return found.unsqueeze(first).unsqueeze(second)
 
 
-@function(exports="linalg", aten=("linalg_norm.default", "linalg_norm.ord_str"), name="norm")
 def _linalg_norm(
     A: Tensor, ord=None, dim=None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -237,6 +239,10 @@ def _linalg_norm(
     if ord is None or (not isinstance(ord, str) and len(named or A.shape) == 1):
         return vector_norm(A, 2.0 if ord is None else ord, named, keepdim, dtype=dtype)
     return matrix_norm(A, ord, (-2, -1) if named is None else named, keepdim, dtype=dtype)
+
+
+_OVERLOADS = "linalg_norm.default", "linalg_norm.ord_str"
+called("norm", _linalg_norm.__doc__ or "", _linalg_norm, exports="linalg", aten=_OVERLOADS)
 
 
 @function(exports="linalg", aten=("linalg_cond.default", "linalg_cond.p_str"))

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 from ...errors import RangeError, ShapeError
+from ...op.families import called
 from ...op.public import function
 from ...tensors.tensor import Tensor
 from ..random.distributions import randn
@@ -45,7 +46,7 @@ def older(name: str, known: Callable, aten: str | None = None) -> Any:
         return known(input, *args, **kwargs)
 
     call.__signature__ = form.replace(parameters=[first.replace(name="input"), *rest])  # type: ignore[attr-defined]
-    return function(method=True, aten=aten, name=name)(call)
+    return called(name, known.__doc__ or "", call, method=True, aten=aten)
 
 
 det = older("det", solvers.det)

@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, GradientError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch
-from ...op.public import function
+from ...op.declaration import Call, function, op
+from ...op.kernel import Launch
 from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, GradientError, LinAlgError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.public import function
+from ...op.declaration import Call, function, op
 from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

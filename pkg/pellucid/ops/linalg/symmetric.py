@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...op.declaration import op
-from ...op.public import function
+from ...op.declaration import function, op
 from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

@@ -11,11 +11,8 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...op.arguments import boolean
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.variants import is_direct
-from ...op.public import function
+from ...op.declaration import Call, function, op
+from ...op.kernel import Launch, flag, is_direct
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from ..shape.creation import eye

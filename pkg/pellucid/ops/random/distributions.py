@@ -16,10 +16,9 @@ from ...device import device as Device
 from ...device import resolved
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import by_name, element_type, number
-from ...op.declaration import op
-from ...op.elementwise import Elementwise, elementwise
-from ...op.families import Declared, formed
-from ...op.public import function
+from ...op.declaration import elementwise, function, op
+from ...op.elementwise import Elementwise
+from ...op.families import Declared, called, formed
 from ...op.rules import sized, stated
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -132,7 +131,7 @@ def _numbers(name: str, block: Callable, scale: float, doc: str) -> Callable[...
         out = view_as_complex(parts * scale)
         return out.requires_grad_() if requires_grad else out
 
-    return function(aten=(f"{name}.default", f"{name}.generator"), name=name, doc=doc)(call)
+    return called(name, doc, call, aten=(f"{name}.default", f"{name}.generator"))
 
 
 rand = _numbers(
@@ -189,7 +188,7 @@ def _like(draw: Callable, name: str) -> Callable[..., Tensor]:
         return draw(*input.shape, generator=generator, **options_of(input, dtype, device))
 
     doc = f"`{name}` with the shape, dtype and device of ``input``."
-    return function(name=f"{name}_like", doc=doc)(call)
+    return called(f"{name}_like", doc, call)
 
 
 rand_like, randn_like = _like(rand, "rand"), _like(randn, "randn")

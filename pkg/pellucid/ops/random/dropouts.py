@@ -12,9 +12,8 @@ import numpy as np
 from ...autograd.batching import levels
 from ...errors import RangeError, ShapeError
 from ...op.arguments import boolean, number
-from ...op.declaration import docstring, op
-from ...op.elementwise import elementwise
-from ...op.public import function
+from ...op.declaration import docstring, elementwise, function, op
+from ...op.families import called
 from ...op.rules import as_input, same
 from ...tensors.tensor import Tensor
 from ..norm.softmax import softmax
@@ -116,10 +115,10 @@ def _dropout(
         return docstring(sentence, {"Args": known, "Raises": {"RangeError": "``p`` is not a probability."}})
 
     if aten:
-        function(aten=aten, name=name, doc=told("train"))(plain)
+        called(name, told("train"), plain, aten=aten)
         ours = f"the form of nn.functional; `pellucid.{name}` is that of ATen"
     doc = told("training", inplace="write the result over the input.")
-    return function(exports="nn.functional", ours=ours, name=name, doc=doc)(call)
+    return called(name, doc, call, exports="nn.functional", ours=ours)
 
 
 _COMPOSED = "PyTorch composes it of feature_dropout, in Python"

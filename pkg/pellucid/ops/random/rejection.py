@@ -17,10 +17,8 @@ from ...autograd.batching import Batched, check_drawing, drawn_by_each, enclose
 from ...autograd.composed import composed
 from ...autograd.formulas import refused, zeros
 from ...errors import ArgumentError, DTypeError
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import elementwise, function, op
 from ...op.families import formed
-from ...op.public import function
 from ...op.rules import broadcast, float_only
 from ...tensors.tensor import Tensor
 from ..elementwise.gamma import digamma

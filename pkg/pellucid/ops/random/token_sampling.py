@@ -10,11 +10,8 @@ import numpy as np
 
 from ...device.stream import stream
 from ...errors import DTypeError, ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import rows_of
+from ...op.declaration import Call, op
+from ...op.kernel import Launch, flag, load, rows_of
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size

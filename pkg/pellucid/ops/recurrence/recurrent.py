@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import ArgumentError, ShapeError
 from ...op.arguments import boolean, describe, number, wrong
+from ...op.families import called
 from ...op.public import function, name_overloads
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
@@ -192,7 +193,7 @@ def _layer(mode: str, page: str, doc: str) -> Callable[..., Any]:
     states = ", Tensor" if mode == "LSTM" else ""
     either.__annotations__["return"] = f"tuple[Tensor, Tensor{states}]"
     ours = "ATen has it as two operators, of padded and of packed sequences"
-    return function(ours=ours, name=name, doc=f"{doc}{_PAGE}{page}.html")(either)
+    return called(name, f"{doc}{_PAGE}{page}.html", either, ours=ours)
 
 
 lstm = _layer(
@@ -278,7 +279,7 @@ def _cell_of(mode: str, page: str, doc: str) -> Callable[..., Tensor]:
         return _cell(mode, input, [hx], w_ih, w_hh, b_ih, b_hh)
 
     doc = f"{doc}\n\n    Raises:\n        ShapeError: shapes do not fit.{_PAGE}{page}.html"
-    return function(name=f"{mode.lower()}_cell", doc=doc)(step)
+    return called(f"{mode.lower()}_cell", doc, step)
 
 
 _BY = "(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)``."

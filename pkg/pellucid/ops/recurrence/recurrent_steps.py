@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...autograd.composed import composed
-from ...op.declaration import op
-from ...op.elementwise import elementwise
+from ...op.declaration import elementwise, op
 from ...op.families import formed
 from ...op.rules import broadcast, promote
 from ...tensors.tensor import Tensor

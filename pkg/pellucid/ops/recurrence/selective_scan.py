@@ -14,10 +14,8 @@ import numpy as np
 
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import ShapeError
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.public import function
+from ...op.declaration import Call, function, op
+from ...op.kernel import Launch, flag
 from ...op.rules import float_only
 from ...tensors.tensor import Tensor
 from ..elementwise.activations import silu, softplus

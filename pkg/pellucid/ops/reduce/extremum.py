@@ -12,14 +12,10 @@ import numpy as np
 from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
 from ...op.arguments import boolean
-from ...op.call import Call
-from ...op.declaration import docstring, op
+from ...op.declaration import Call, docstring, function, op
 from ...op.families import formed
-from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import Rows, is_direct, rows_of
-from ...op.public import function
+from ...op.kernel import NATIVE, Launch, flag, is_direct, load, register_type, rows_of
+from ...op.kernel.variants import Rows
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType

@@ -13,12 +13,9 @@ import numpy as np
 from ...autograd.composed import composed
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ...op.arguments import describe, number
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.element_types import register_type
-from ...op.kernel.launch import Launch
-from ...op.kernel.source import load
-from ...op.public import function
+from ...op.declaration import Call, function, op
+from ...op.families import called
+from ...op.kernel import Launch, load, register_type
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
@@ -141,7 +138,7 @@ def _median_of(name: str, rank: int, doc: str) -> Callable:
             return _statistic(name, input, dim, keepdim, rank)
         return whole(input) if input._meta.numel else input.new_full((), float("nan"))
 
-    return function(method=True, aten=(f"{name}.default", f"{name}.dim"), name=name, doc=doc)(call)
+    return called(name, doc, call, method=True, aten=(f"{name}.default", f"{name}.dim"))
 
 
 median = _median_of(
@@ -239,7 +236,7 @@ def _quantile(name: str, skips: bool, doc: str) -> Callable:
     ) -> Tensor:
         return _taken(name, input, q, dim, keepdim, interpolation, skips)
 
-    return function(method=True, aten=(f"{name}.default", f"{name}.scalar"), name=name, doc=doc)(call)
+    return called(name, doc, call, method=True, aten=(f"{name}.default", f"{name}.scalar"))
 
 
 quantile = _quantile(

@@ -12,12 +12,8 @@ import numpy as np
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError
-from ...op.call import Call
-from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import is_direct, rows_of
-from ...op.public import function
+from ...op.declaration import Call, function
+from ...op.kernel import NATIVE, Launch, flag, is_direct, load, register_type, rows_of
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes

@@ -5,10 +5,7 @@ from __future__ import annotations
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...op.call import Call
-from ...op.kernel.element_types import NATIVE, register_type
-from ...op.kernel.launch import Launch
-from ...op.kernel.source import load
-from ...op.kernel.variants import is_direct, rows_of
+from ...op.kernel import NATIVE, Launch, is_direct, load, register_type, rows_of
 from ...tensors import dtypes as dt
 from ..elementwise.comparison import where
 from .families import along_as, scan

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...op.call import Call
-from ...op.public import function
+from ...op.declaration import Call, function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor

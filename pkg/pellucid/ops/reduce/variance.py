@@ -15,12 +15,9 @@ from ...autograd.composed import composed
 from ...autograd.grad_mode import under
 from ...errors import ArgumentError, DTypeError
 from ...op.arguments import boolean, number
-from ...op.call import Call
-from ...op.declaration import docstring, op
-from ...op.elementwise import elementwise
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.variants import is_direct, rows_of
-from ...op.public import function
+from ...op.declaration import Call, docstring, elementwise, op
+from ...op.families import called
+from ...op.kernel import Launch, flag, is_direct, rows_of
 from ...op.rules import as_input, broadcast, float_only
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import LARGEST_HALF
@@ -228,7 +225,7 @@ def _over(name: str, spread_of: Callable, doc: str, with_mean: bool = False) -> 
     call.__annotations__["return"] = "tuple[Tensor, Tensor]" if with_mean else "Tensor"
     # The older two overloads say whether it is unbiased.
     older = f"{name}.default(self, unbiased=True)", f"{name}.dim(self, dim, unbiased=True, keepdim=False)"
-    return function(method=not with_mean, aten=(*older, f"{name}.correction"), name=name, doc=doc)(call)
+    return called(name, doc, call, method=not with_mean, aten=(*older, f"{name}.correction"))
 
 
 _ARGS = {
