@@ -149,7 +149,7 @@ def half_transform(input: Tensor, scale: float) -> Tensor:
 
 def _of_half(g: Tensor, n: int, scale: float) -> Tensor:
     k = g.dim() - 1
-    return dft(cat([g, _zeros(g, k, n - g.shape[k])], k), k, True, scale).real
+    return dft(resized(g, k, n), k, True, scale).real
 
 
 def half_dft(input: Tensor, dim: int, inverse: bool, scale: float) -> Tensor:
