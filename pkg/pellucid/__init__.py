@@ -32,7 +32,7 @@ from .ops.random.generator import (
     seed,
     set_rng_state,
 )
-from .tensors import methods
+from .tensors import methods, overrides
 from .tensors.dtypes import (
     bfloat16,
     bool_,

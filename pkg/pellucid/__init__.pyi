@@ -95,6 +95,7 @@ from .optim.amp import is_autocast_enabled as is_autocast_enabled
 from .optim.amp import set_autocast_dtype as set_autocast_dtype
 from .profiler import debug as debug
 from .tensors import methods as methods
+from .tensors import overrides as overrides
 from .tensors.construct import as_tensor as as_tensor
 from .tensors.construct import asarray as asarray
 from .tensors.construct import from_dlpack as from_dlpack

@@ -432,7 +432,7 @@ def test_deep_graphs_need_no_recursion(device):
 def test_names_of_nodes(device):
     x = leaf([1.0], device)
     assert repr((x + 1).grad_fn) == "<AddBackward0>"
-    ((end, place),) = (x + 1).grad_fn.next_functions
+    (end, place), _ = (x + 1).grad_fn.next_functions
     assert end.variable is x
     assert (end.name(), end.next_functions, place) == ("torch::autograd::AccumulateGrad", (), 0)
     assert {end, (x * 2).grad_fn.next_functions[0][0]} == {end}

@@ -53,7 +53,9 @@ ROOMS = (
     # Tensors get their methods. Blocks of files become weights by ops.
     (
         "tensors.html",
+        "tensors.dispatch",
         "tensors.indexing",
+        "tensors.overrides",
         "tensors.printing",
         "tensors.queries",
         "tensors.typed",

@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, cast
 
 from ..errors import ArgumentError, GradientError
 from ..op.schema import OPS
-from ..tensors.meta import differences
+from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
 from .grad_mode import grad_enabled, under
-from .nodes import Node, freed, leading, unpack
+from .nodes import AFTER, BEFORE, Node, behind, freed, leading, unpack
 
 # While anomalies are looked for: runs a node and looks at its gradients; see `anomaly`.
 anomalies: list[Callable[[Node, list, bool], dict[str, Any]]] = []
+# The walk that runs: its roots, the nodes with a way to what is wanted of it, and that.
+walking: ContextVar[tuple[list, set[Node] | None, set] | None] = ContextVar("walking", default=None)
 
 
 def sum_to(g: Tensor, shape: Sequence[int]) -> Tensor:
@@ -72,8 +75,9 @@ def walk(
             found = leaves.setdefault(id(target), [target, None])
             found[1] = g if found[1] is None else found[1] + g
 
-    mode = grad_enabled.get()
+    mode, outer = grad_enabled.get(), walking.get()
     try:  # as `under` does
+        walking.set((roots, passing, ends))
         grad_enabled.set(create_graph)
         for t, g in roots:
             send(edge(t), g)
@@ -93,26 +97,29 @@ def walk(
                         results[place] = g
             if passing is not None and node not in passing:
                 continue
+            watched = node.hooks or {}
+            if BEFORE in watched:
+                for hook in list(watched[BEFORE].values()):
+                    grads = _replaced(grads, hook(tuple(grads)))
             if anomalies:
                 found = anomalies[-1](node, grads, create_graph)
             else:
                 found = node.gradients(grads, create_graph)
+            if AFTER in watched:
+                found = _seen(node, found, grads)
             for name, g in found.items():
                 targets = node.edges[name]
                 pairs = zip(targets, g, strict=True) if isinstance(targets, list) else ((targets, g),)
                 for (target, m), part in pairs:
                     if target is not None and part is not None:
-                        if part._meta is not m:
-                            part = sum_to(part, m.shape)
-                            # What stands for floats in fewer bits has the gradient of these.
-                            if part._meta.dtype is not m.dtype and m.dtype.kind != "q":
-                                part = OPS["cast"].call(part, m.dtype)
-                        send(target, part)
+                        send(target, part if part._meta is m else _fitted(part, m))
             if not keep_saved:
                 node.released = bool(node.saved)
                 node.saved = {}
         handed: set[int] = {id(g._storage) for _, g in roots} if inputs is None else set()
         for leaf, g in leaves.values():
+            if wanted and (id(leaf),) not in wanted:
+                continue
             for hook in list((leaf._hooks or {}).values()):
                 g = _hooked(hook, g)
             if inputs is not None:
@@ -137,7 +144,60 @@ def walk(
             call_after(leaf)
     finally:
         grad_enabled.set(mode)
+        walking.set(outer)
     return results
+
+
+def reached() -> set[Any]:
+    """The nodes that the walk that runs comes to, and the identities of the leaves whose gradients it has."""
+    roots, passing, ends = walking.get() or ([], None, set())
+    found: set[Any] = set()
+    for at in {id(t._node): t for t, _ in roots}.values():
+        found |= (
+            {id(at)} if at._node is LEAF else {n if isinstance(n, Node) else id(n) for n in behind(at._node)}
+        )
+    return found if passing is None else found & (passing | ends)
+
+
+def _fitted(part: Tensor, m: Meta) -> Tensor:
+    """A gradient as that of an input of a layout: summed where it was broadcast, and converted."""
+    part = sum_to(part, m.shape)
+    # What stands for floats in fewer bits has the gradient of these.
+    if part._meta.dtype is not m.dtype and m.dtype.kind != "q":
+        part = OPS["cast"].call(part, m.dtype)
+    return part
+
+
+def _replaced(grads: list, changed: Any) -> list:
+    """The gradients that a hook of a node leaves.
+
+    Raises:
+        GradientError: it returned too few or too many.
+    """
+    if changed is None:
+        return grads
+    made = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+    if len(made) != len(grads):
+        raise GradientError(f"a hook of a node returned {len(made)} gradients, and there are {len(grads)}.")
+    return made
+
+
+def _seen(node: Node, found: dict[str, Any], grads: list) -> dict[str, Any]:
+    """The gradients of the inputs that the hooks of a node leave."""
+    places = node.places()
+    made: list = []
+    for name, k, target, m in places:
+        part = found.get(name) if k is None else (found.get(name) or {k: None})[k]
+        made.append(None if target is None or part is None else _fitted(part, m))
+    for hook in list((node.hooks or {})[AFTER].values()):
+        made = _replaced(made, hook(tuple(made), tuple(grads)))
+    result: dict[str, Any] = {}
+    for (name, k, *_), part in zip(places, made, strict=True):
+        if k is None:
+            result[name] = part
+        else:
+            result.setdefault(name, [None] * len(node.edges[name]))[k] = part
+    return {name: part for name, part in result.items() if name in node.edges}
 
 
 def call_after(leaf: Tensor) -> None:
@@ -210,4 +270,4 @@ class CompositeNode(Node):
         return found
 
 
-__all__ = ["CompositeNode", "anomalies", "call_after", "sum_to", "walk"]
+__all__ = ["CompositeNode", "anomalies", "call_after", "reached", "sum_to", "walk", "walking"]

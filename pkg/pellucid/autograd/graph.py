@@ -1,13 +1,20 @@
-"""What programs may do with the graph: see and replace what nodes save."""
+"""What programs may do with the graph: see and replace what nodes save, and hear of several gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..errors import ArgumentError, GradientError
+from ..errors import ArgumentError, GradientError, RangeError
 from ..tensors.tensor import Tensor
+from .edges import LEAF
+from .engine import reached, walking
+from .handle import Handle
 from .nodes import Node, saving
+
+# What says why hooks of saved tensors are refused now, the last one in force.
+_refused: list[str] = []
 
 
 class saved_tensors_hooks:
@@ -30,6 +37,8 @@ class saved_tensors_hooks:
         self._pair = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
+        if _refused:
+            raise GradientError(_refused[-1])
         saving.append(self._pair)
 
     def __exit__(self, *exc: Any) -> None:
@@ -49,6 +58,83 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "webgpu"):
         super().__init__(lambda t: (t.device, t.to("cpu", copy=True)), lambda kept: kept[1].to(kept[0]))
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Within the context, hooks of saved tensors are refused.
+
+    Args:
+        error_message: what the error says.
+
+    Raises:
+        GradientError: there are such hooks already.
+
+    Source: https://pytorch.org/docs/stable/autograd.html#torch.autograd.graph.disable_saved_tensors_hooks
+    """
+    if saving:
+        raise GradientError(error_message)
+    _refused.append(error_message)
+    try:
+        yield
+    finally:
+        _refused.pop()
+
+
+class _Handles(Handle):
+    """Several handles as one."""
+
+    def __init__(self, handles: Iterable[Handle]):
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> Handle:
+    """Call a function when a walk knows the gradients of several tensors.
+
+    Args:
+        tensors: they require grad.
+        fn: takes the list of gradients, None for tensors that the walk does not come to; in mode "any" the
+            first gradient that is known.
+        mode: "all" or "any".
+
+    Raises:
+        RangeError: it is another mode.
+        GradientError: a tensor does not require grad.
+
+    Source: https://pytorch.org/docs/stable/autograd.html#torch.autograd.graph.register_multi_grad_hook
+    """
+    if mode not in ("all", "any"):
+        raise RangeError(f"register_multi_grad_hook: mode must be 'all' or 'any', not {mode!r}.")
+    walk: Any = None
+    known: list = []
+    left = 0
+
+    def see(k: int, g: Tensor) -> None:
+        nonlocal walk, known, left
+        if walk is not walking.get():
+            walk, known = walking.get(), [None] * len(tensors)
+            places = reached()
+            left = sum((id(t) if t._node is LEAF else t._node) in places for t in tensors)
+            if mode == "any":
+                fn(g)
+        known[k], left = g, left - 1
+        if not left and mode == "all":
+            fn(known)
+
+    def hook(k: int) -> Callable:
+        return lambda g: see(k, g)
+
+    return _Handles([t.register_hook(hook(k)) for k, t in enumerate(tensors)])
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Note that a tensor, or several, was changed in place by means that the library does not see."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t._storage.version += 1
 
 
 class GradientEdge(NamedTuple):
@@ -76,4 +162,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(tensor.grad_fn or tensor, tensor._index)
 
 
-__all__ = ["GradientEdge", "Node", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+]  # fmt: skip

@@ -12,6 +12,7 @@ from ..op.schema import Schema
 from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF
+from .handle import Handle
 
 # Formulas multiply by a derivative. By PyTorch's convention a complex one is conjugated, which conjugates
 # before and behind a formula do. Of these, which are linear with real factors, no holomorphic functions or
@@ -38,6 +39,9 @@ saving: list[tuple[Callable, Callable]] = []
 sites: list[Callable[[], str]] = []
 # Gives every node its number; the walk goes from the last to the first.
 sequence = itertools.count()
+# The hooks of a node itself stand beside those of its results, which have numbers.
+BEFORE, AFTER = -1, -2
+_OF_TENSORS = ("tensor", "optional", "operand", "tensors")
 
 
 class AccumulateGrad:
@@ -48,9 +52,23 @@ class AccumulateGrad:
     """
 
     next_functions = ()
+    metadata: dict[str, Any] = {}
 
     def __init__(self, variable: Any):
         self.variable = variable
+
+    def register_hook(self, fn: Callable) -> Handle:
+        """Call ``fn((), (grad,))`` after a gradient was added to the leaf's ``.grad``."""
+        return self.variable.register_post_accumulate_grad_hook(lambda leaf: fn((), (leaf.grad,)))
+
+    def register_prehook(self, fn: Callable) -> Handle:
+        """Call ``fn((grad,))`` before a gradient is added to the leaf's ``.grad``; a result replaces it."""
+
+        def first(g: Any) -> Any:
+            changed = fn((g,))
+            return changed[0] if isinstance(changed, tuple) else changed
+
+        return self.variable.register_hook(first)
 
     def name(self) -> str:
         """Its name as PyTorch prints it."""
@@ -75,6 +93,7 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "_metadata",
         "edges",
         "hooks",
         "op",
@@ -102,10 +121,52 @@ class Node:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """Where the gradients of its inputs go: nodes with the number of their result; of leaves an
         `AccumulateGrad` and 0."""
-        found = [e for edges in self.edges.values() for e in (edges if isinstance(edges, list) else [edges])]
         return tuple(
-            target if isinstance(target, tuple) else (AccumulateGrad(target), 0) for target, _ in found
+            (None, 0) if t is None else t if isinstance(t, tuple) else (AccumulateGrad(t), 0)
+            for *_, t, _ in self.places()
         )
+
+    def places(self) -> list[tuple[str, int | None, Any, Any]]:
+        """Of each input: its argument, its number in a list, its edge, which is None where no gradient is
+        wanted, and its layout."""
+        found: list[tuple[str, int | None, Any, Any]] = []
+        arguments = self.op.arguments if isinstance(self.op, Schema) else ()
+        for name in dict.fromkeys((*(a.name for a in arguments if a.role in _OF_TENSORS), *self.edges)):
+            edges = self.edges.get(name, (None, None))
+            if isinstance(edges, list):
+                found += [(name, k, *e) for k, e in enumerate(edges) if e != (None, None)]
+            else:
+                found.append((name, None, *edges))
+        return found
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What programs note about the node."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict[str, Any] = {}
+            return self._metadata
+
+    def register_hook(self, fn: Callable) -> Handle:
+        """Call ``fn(grad_inputs, grad_outputs)`` when the node has computed the gradients of its inputs; a
+        result replaces these.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.autograd.graph.Node.register_hook.html
+        """
+        return self._listen(AFTER, fn)
+
+    def register_prehook(self, fn: Callable) -> Handle:
+        """Call ``fn(grad_outputs)`` before the node computes anything; a result replaces them.
+
+        Source: https://pytorch.org/docs/stable/generated/torch.autograd.graph.Node.register_prehook.html
+        """
+        return self._listen(BEFORE, fn)
+
+    def _listen(self, when: int, fn: Callable) -> Handle:
+        if self.hooks is None:
+            self.hooks = {}
+        return Handle(self.hooks.setdefault(when, {}), fn)
 
     @property
     def public(self) -> str:

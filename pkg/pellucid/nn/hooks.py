@@ -41,6 +41,10 @@ class HookTable(OrderedDict[int, Hook]):
         return [table for known in cls._living.valuerefs() if (table := known()) is not None]
 
 
+# Those of all modules.
+OF_ALL = HookTable()
+
+
 def for_recording(hook: Callable) -> Callable:
     """Mark a hook that matters only to which ops are recorded: a replay has these and need not run it."""
     hook.is_for_recording = True  # type: ignore[attr-defined]
@@ -129,20 +133,25 @@ class HookHandle(Handle):
         self._changed()
 
 
+def _of(module: Watched) -> dict[int, Hook]:
+    """The hooks of a module, those of all modules first."""
+    own = module._hooks
+    return dict(own) if own is OF_ALL else {**OF_ALL, **own}
+
+
 def call(module: Watched, args: tuple, kwargs: dict) -> Any:
     """`Module.__call__` where somebody listens."""
-    hooks = module._hooks
     done: set[int] = set()
     try:
-        for hook in list(hooks.values()):
+        for hook in _of(module).values():
             if hook.when == "pre":
                 args, kwargs = _before(module, hook, args, kwargs)
-        backward = [h for h in hooks.values() if h.when.startswith("backward")]
+        backward = [h for h in _of(module).values() if h.when.startswith("backward")]
         gates = _Gates(module, backward) if backward and is_grad_enabled() else None
         if gates is not None:
             args = gates.enter(args)
         out = module.forward(*args, **kwargs)
-        for number, hook in list(hooks.items()):
+        for number, hook in _of(module).items():
             if hook.when == "post":
                 done.add(number)
                 changed = (
@@ -154,7 +163,7 @@ def call(module: Watched, args: tuple, kwargs: dict) -> Any:
         return out if gates is None else gates.leave(out)
     except Exception:
         # Hooks that were registered to run always see the call end, with None for its result.
-        for number, hook in list(hooks.items()):
+        for number, hook in _of(module).items():
             if hook.when == "post" and hook.always and number not in done:
                 hook.function(module, args, kwargs, None) if hook.with_kwargs else hook.function(
                     module, args, None
@@ -297,8 +306,8 @@ def _changed(returned: Any, before: list, module: Watched) -> list:
 class Listened:
     """What every module knows of those who listen to its calls."""
 
-    # An empty table stands for all modules nobody listens to.
-    _hooks = HookTable()
+    # In the place of a table of its own: a call asks one attribute.
+    _hooks = OF_ALL
 
     def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
         raise NotImplementedError
@@ -306,7 +315,8 @@ class Listened:
     # Snapshots by number: to change one, register or remove a hook.
 
     def _functions(self, when: str) -> OrderedDict[int, Callable]:
-        return OrderedDict((k, h.function) for k, h in self._hooks.items() if h.when == when)
+        own = vars(self).get("_hooks", {})
+        return OrderedDict((k, h.function) for k, h in own.items() if h.when == when)
 
     @property
     def _forward_hooks(self) -> OrderedDict[int, Callable]:

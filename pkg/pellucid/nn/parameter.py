@@ -9,6 +9,7 @@ from ..autograd.edges import LEAF
 from ..errors import ArgumentError, DTypeError
 from ..ops.shape.creation import empty
 from ..tensors.construct import tensor
+from ..tensors.dispatch import disabled
 from ..tensors.dtypes import DType
 from ..tensors.tensor import Tensor
 
@@ -30,6 +31,8 @@ class Parameter(Tensor):
         >>> torch.nn.Parameter(torch.zeros(2, device="cpu")).requires_grad
         True
     """
+
+    __torch_function__ = staticmethod(disabled)
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:

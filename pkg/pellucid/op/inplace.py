@@ -25,6 +25,7 @@ from .call_path import in_place_path
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
 from .planning import Op
+from .schema import overrides
 from .slow_path import following, plain_numbers, regular
 from .symbols import SYMBOLS
 
@@ -45,6 +46,8 @@ def in_place(o: Op) -> Callable:
         recorded.grad = {first: (zeros, ("g",))}
 
     def slow(values: tuple):
+        if (found := overrides.find(values)) is not None:
+            return overrides.of_op(o, form, values, found)
         if slow_path.batched is not None and slow_path.has_batched(values):
             return slow_path.batched[1](o, values)
         if slow_path.wide is not None and slow_path.wide[0](o, values):

@@ -20,6 +20,7 @@ from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
 from . import arguments
 from .arguments import READERS, aliases_of, described, laid_out, laid_words, named, reader, renamed, wrong
+from .schema import overrides
 
 F = TypeVar("F", bound=Callable)
 
@@ -148,8 +149,7 @@ def _writing(call: Callable) -> Callable:
     def into(*args, out=None, **kwargs):
         if out is None:
             return call(*args, **kwargs)
-        for name in taken:
-            kwargs.setdefault(name, getattr(out, name, None))
+        kwargs = {name: getattr(out, name, None) for name in taken} | kwargs
         return written(call.__name__, out, call(*args, **kwargs))
 
     return wraps(call)(into)
@@ -221,14 +221,13 @@ def publish(
             raise TypeError(f"function {n} is declared twice")
     public = function if hasattr(function, "op") else explained(function)
     takes = o is None and is_written(name, exports) and "out" not in form_of(function).parameters
-    outer = _writing(public) if takes else public
+    outer = vars(public)["exported"] = _writing(public) if takes else public
+    names = {*form_of(function).parameters}
     for place, n, value in entries:
         # What takes nothing but its own tensor has one, and no words about memory.
         is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
-        is_safe &= not laid_words({*form_of(function).parameters})
-        is_safe &= not aliases_of(form_of(function).parameters)
-        known_as = public if place is METHODS else outer
-        place[n] = known_as if value is function and not is_safe else value
+        is_safe &= not (laid_words(names) or aliases_of(names))
+        place[n] = value if value is not function or is_safe else public if place is METHODS else outer
     if method or forms:
         for give in attach:
             give()
@@ -261,6 +260,8 @@ def explained(function: Callable) -> Callable:
     aliases = aliases_of(form_of(function).parameters)
 
     def call(*args, **kwargs):
+        if overrides.active and (found := overrides.find((*args, *kwargs.values()))) is not None:
+            return overrides.dispatch(public.exported, args, kwargs, found)
         if kwargs and aliases:
             kwargs = renamed(function.__name__, aliases, kwargs)
         if laid and not laid.isdisjoint(kwargs):
@@ -268,6 +269,9 @@ def explained(function: Callable) -> Callable:
         for k, name, classes, read in plain:
             value = args[k] if k < len(args) else kwargs.get(name, read)
             if value is not read and not isinstance(value, classes):
+                if not overrides.active and hasattr(type(value), "__torch_function__"):
+                    overrides.active = True
+                    return call(*args, **kwargs)
                 try:
                     read(value, name)
                 except PellucidError as error:
@@ -287,7 +291,7 @@ def explained(function: Callable) -> Callable:
             raise other from problem
 
     public: Any = wraps(function)(call)
-    public.declared = function
+    public.declared, public.exported = function, public
     return public
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from ..errors import RangeError
@@ -93,5 +94,8 @@ class Schema:
             )
 
 
+# What computes calls in the place of ops and functions, for arguments with a ``__torch_function__`` and in
+# modes; `tensors.dispatch` says how. Functions that are no ops ask once something is `active`.
+overrides: Any = SimpleNamespace(active=False, find=lambda values: None, dispatch=None, of_op=None)
 # Every declared op by name.
 OPS: dict[str, Schema] = {}

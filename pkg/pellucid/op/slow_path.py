@@ -15,6 +15,7 @@ from .plan import run_followed
 from .plan_cache import keep_plan
 from .planning import Op
 from .public import written
+from .schema import overrides
 from .symbols import SYMBOLS, moved, plain_of, settled
 
 # What calls an op, and what writes its result in place, where an argument is an example of a batch: once
@@ -102,6 +103,8 @@ def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
 def call_slowly(o: Op, values: tuple) -> Any:
     """A call that found no plan, or asks for none since a key settles symbols: prepare, make arguments
     regular, plan, keep the plan, run."""
+    if (found := overrides.find(values)) is not None:
+        return overrides.of_op(o, o.call, values, found)
     if batched is not None and has_batched(values):
         return batched[0](o, values)
     if wide is not None and wide[0](o, values):
@@ -164,4 +167,6 @@ def _planned(o: Op, values: tuple) -> Callable:
 
 def call_into(o: Op, out: Any, values: tuple) -> Any:
     """A call with ``out=``; see `written`."""
+    if (found := overrides.find((*values, out))) is not None:
+        return overrides.of_op(o, o.call, values, found, out=out)
     return written(o.public, out, call_slowly(o, values))

@@ -23,7 +23,7 @@ from ..ops.matmul import dense as matmul
 from ..ops.shape import movement, views
 from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
-from . import formats, indexing, queries
+from . import dispatch, formats, indexing, queries
 from .absent import public, refuse_methods
 from .construct import rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
@@ -137,6 +137,18 @@ class _Methods(Tensor):
     def type(self, dtype=None, non_blocking: bool = False):
         """``to(dtype)``, of a dtype, a tensor type or its name; the name of its type if None."""
         return type_name(self.dtype) if dtype is None else self.to(dtype_of(dtype))
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return dispatch.torch_function(cls, func, types, args, kwargs)
+
+    @staticmethod
+    def _make_subclass(cls, data: Tensor, require_grad: bool = False):
+        return dispatch.make_subclass(cls, data, require_grad)
+
+    def as_subclass(self, cls):
+        """The same tensor as one of a subclass, in the same place of the graph."""
+        return dispatch.as_subclass(self, cls)
 
     def _construct(self, given: tuple, device) -> Tensor:
         return construct(given, None, device)
@@ -339,7 +351,7 @@ def _attach() -> None:
     for name, method in vars(_Methods).items():
         if isinstance(method, FunctionType):
             method.__qualname__ = f"Tensor.{name}"
-        if isinstance(method, (FunctionType, property)):
+        if isinstance(method, (FunctionType, property, classmethod, staticmethod)):
             setattr(Tensor, name, method)
     for function in QUERIES:
         setattr(Tensor, function.__name__, function)

@@ -52,9 +52,12 @@ class Tensor(Portable):
         """As `torch.Tensor`: memory of a shape that is given as integers, or a copy of data as floats. The
         package itself gives storage, layout and offset."""
         if m.__class__ is not Meta:
-            given = (storage, m, offset, *more)
-            made = self._construct(tuple(g for g in given if g is not None), device)
-            storage, m, offset = made._storage, made._meta, made._offset
+            if isinstance(m, Meta):  # as a subclass shows it, see `dispatch`
+                m = vars(m)["of"]
+            else:
+                given = (storage, m, offset, *more)
+                made = self._construct(tuple(g for g in given if g is not None), device)
+                storage, m, offset = made._storage, made._meta, made._offset
         self._storage = storage
         self._meta = m
         self._offset = offset

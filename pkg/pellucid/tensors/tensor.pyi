@@ -179,6 +179,12 @@ class Tensor(Portable):
         """The tensor with another dtype or on another device; itself if nothing changes."""
     def type(self, dtype=None, non_blocking: _bool = False):
         """``to(dtype)``, of a dtype, a tensor type or its name; the name of its type if None."""
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None): ...
+    @staticmethod
+    def _make_subclass(cls, data: Tensor, require_grad: _bool = False): ...
+    def as_subclass(self, cls):
+        """The same tensor as one of a subclass, in the same place of the graph."""
     def _construct(self, given: tuple, device) -> Tensor: ...
     @property
     def real(self) -> Tensor:

@@ -17,6 +17,8 @@ from ...tensors.absent import public as known
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
 from ..hooks import Hook, HookHandle, HookTable, Listened, Tap, call
+from ..hooks_of_all import *  # noqa: F403
+from ..hooks_of_all import changed, registered
 from ..html import tree
 from ..parameter import Buffer, Parameter, account
 from ..state import IncompatibleKeys, Stateful
@@ -33,6 +35,9 @@ looks = 0
 def _changed() -> None:
     global version
     version += 1
+
+
+changed.append(_changed)
 
 
 def _looked() -> None:
@@ -131,8 +136,7 @@ class Module(Listened, Stateful["Module"]):
             )
         if kind is not None and kind != new:
             del kinds[name]
-        kinds[name] = new
-        self.__dict__[name] = value
+        self._register(new, name, value)
 
     def __delattr__(self, name: str) -> None:
         _changed()
@@ -153,6 +157,11 @@ class Module(Listened, Stateful["Module"]):
         if name not in self._kinds and hasattr(self, name):
             raise KeyError(f"attribute {name!r} exists already. Choose another name.")
 
+    def _register(self, kind: str, name: str, value: Any) -> None:
+        self.__dict__[name] = registered(kind, self, name, value)
+        self._kinds[name] = kind
+        _changed()
+
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Make ``self.<name>`` a parameter; None keeps the name without a value.
 
@@ -165,9 +174,7 @@ class Module(Listened, Stateful["Module"]):
             raise TypeError(
                 f"cannot assign {type(param).__name__} as parameter {name!r} (nn.Parameter or None expected)."
             )
-        self._kinds[name] = "parameter"
-        self.__dict__[name] = param
-        _changed()
+        self._register("parameter", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Make ``self.<name>`` a tensor that moves and is saved with the module, but is no parameter.
@@ -186,11 +193,9 @@ class Module(Listened, Stateful["Module"]):
             raise TypeError(
                 f"cannot assign {type(tensor).__name__} as buffer {name!r} (a Tensor or None expected)."
             )
-        self._kinds[name] = "buffer"
-        self.__dict__[name] = tensor
+        self._register("buffer", name, tensor)
         names = self._transient - {name} if persistent else self._transient | {name}
         object.__setattr__(self, "_transient", names)
-        _changed()
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Make ``self.<name>`` a submodule.
@@ -202,9 +207,7 @@ class Module(Listened, Stateful["Module"]):
         self._new_name(name, "module")
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module.")
-        self._kinds[name] = "module"
-        self.__dict__[name] = module
-        _changed()
+        self._register("module", name, module)
 
     register_module = add_module
 
@@ -373,10 +376,10 @@ class Module(Listened, Stateful["Module"]):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indented(repr(m))}" for name, m in self._own("module").items()]
+        children = [f"({name}): {m!r}" for name, m in self._own("module").items()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
-        inner = "\n  ".join(lines + children)
+        inner = "\n".join(lines + children).replace("\n", "\n  ")
         return f"{self._get_name()}(\n  {inner}\n)"
 
 
@@ -390,10 +393,6 @@ class Configured(Module):
             super().__init__()
         for name, value in {"_settings": tuple(settings), **settings}.items():
             setattr(self, name, value)
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
 
 
 __all__ = ["Configured", "Module"]

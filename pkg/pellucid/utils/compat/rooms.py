@@ -315,7 +315,7 @@ ROOMS: dict[str, Room] = {
     "_C": Room(
         values={"DispatchKey": _Keys, "DispatchKeySet": _Keys},
         idle="_log_api_usage_once",
-        contexts="DisableTorchFunctionSubclass",
+        at="tensors.dispatch",
     ),
     "_tensor": Room(at="tensors.tensor"),
     "storage": Room(at="tensors.portable"),
@@ -338,11 +338,6 @@ ROOMS: dict[str, Room] = {
     "utils.data.distributed": Room(at="utils.data"),
     "utils.dlpack": Room(at=".", values={"DLDeviceType": _DLPACK}),
     "utils.model_zoo": Room(at="hub", refused="load_url"),
-    "overrides": Room(
-        answers={"has_torch_function": False, "is_tensor_like": False, "has_torch_function_unary": False},
-        refused="handle_torch_function get_overridable_functions",
-        kinds="TorchFunctionMode",
-    ),
     "utils._python_dispatch": Room(kinds="TorchDispatchMode"),
     "quantization": Room(refused="quantize_dynamic prepare convert"),
     "ao": Room(),

@@ -1,0 +1,189 @@
+"""What programs see of the graph: its nodes with their hooks, and several gradients at once."""
+
+import pytest
+import torch
+
+import pellucid
+
+LIBRARIES = [pellucid, torch]
+
+
+def both(program):
+    logs = [program(lib) for lib in LIBRARIES]
+    assert logs[0] == logs[1]
+    return logs[0]
+
+
+def leaf(lib, *values):
+    return lib.tensor(list(values), requires_grad=True, device="cpu")
+
+
+def listed(value):
+    if isinstance(value, (list, tuple)):
+        return [listed(v) for v in value]
+    return None if value is None else value.tolist()
+
+
+def test_a_node_shows_where_gradients_go():
+    def program(lib):
+        x, y = leaf(lib, 1.0, 2.0), lib.ones(2, device="cpu")
+        z = x.exp()
+        nodes = {
+            "one": (x * y).grad_fn, "number": (z * 2).grad_fn, "two": (x + z).grad_fn, "leaf": z.grad_fn,
+            "cat": lib.cat([x, y, z]).grad_fn,
+        }  # fmt: skip
+        return {
+            name: [None if n is None else (n.name(), k) for n, k in node.next_functions]
+            for name, node in nodes.items()
+        }
+
+    both(program)
+
+
+def test_hooks_of_a_node():
+    def program(lib):
+        log = []
+        x, y = leaf(lib, 1.0, 2.0), leaf(lib, 3.0)
+        out = x * y
+        node = out.grad_fn
+        node.metadata["seen"] = 1
+        assert isinstance(node, lib.autograd.graph.Node)
+        assert out.grad_fn.metadata == {"seen": 1}
+        node.register_prehook(lambda g: (g[0] * 2,))
+        node.register_prehook(lambda g: log.append(("before", listed(g))))
+        node.register_hook(lambda i, o: (i[0] * 10, i[1]))
+        gone = node.register_hook(lambda i, o: log.append("never"))
+        node.register_hook(lambda i, o: log.append(("after", listed(i), listed(o))))
+        gone.remove()
+        out.sum().backward()
+        return log, x.grad.tolist(), y.grad.tolist()
+
+    both(program)
+
+
+def test_hooks_of_a_node_with_one_gradient():
+    def program(lib):
+        log = []
+        x = leaf(lib, 1.0, 2.0)
+        out = x * lib.ones(2, device="cpu")
+        out.grad_fn.register_hook(lambda i, o: log.append((listed(i), listed(o))))
+        parts = lib.stack([out, x]).unbind(0)
+        parts[0].grad_fn.register_prehook(lambda g: log.append(listed(g)))
+        parts[1].sum().backward()
+        return log, x.grad.tolist()
+
+    both(program)
+
+
+def test_hooks_where_gradients_are_added():
+    def program(lib):
+        log = []
+        x = leaf(lib, 1.0, 2.0)
+        end = x.expand_as(x).grad_fn.next_functions[0][0]
+        assert end.variable is x
+        end.register_hook(lambda i, o: log.append((listed(i), x.grad.tolist())))
+        end.register_prehook(lambda g: (g[0] * 3,))
+        (x * 2).sum().backward()
+        return log, x.grad.tolist()
+
+    both(program)
+
+
+@pytest.mark.parametrize("wanted", ["all", "one", "other"])
+def test_hooks_of_leaves_that_nobody_wants_stay_quiet(wanted):
+    def program(lib):
+        log = []
+        x, y = leaf(lib, 1.0), leaf(lib, 2.0)
+        x.register_hook(lambda g: log.append(("x", g.tolist())))
+        y.register_hook(lambda g: log.append(("y", g.tolist())))
+        out = (x * y).sum()
+        if wanted == "all":
+            out.backward()
+        else:
+            lib.autograd.grad(out, x if wanted == "one" else y)
+        return sorted(log)
+
+    both(program)
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+@pytest.mark.parametrize("part", ["whole", "left", "named"])
+def test_several_gradients_at_once(mode, part):
+    def program(lib):
+        log = []
+        x, y, unused = leaf(lib, 1.0), leaf(lib, 2.0), leaf(lib, 3.0)
+        inner = x * 3
+        tensors = (inner, inner.exp()) if part == "named" else (x, inner, y, unused)
+        handle = lib.autograd.graph.register_multi_grad_hook(
+            tensors, lambda grads: log.append(listed(grads) if mode == "all" else 1), mode=mode
+        )
+
+        if part == "named":  # PyTorch refuses leaves here
+            out = (inner * y).sum()
+            lib.autograd.grad(out, [inner], retain_graph=True)
+        else:
+            (inner * y if part == "whole" else inner * 2).sum().backward()
+        handle.remove()
+        inner = x * 3
+        (inner * y).sum().backward()
+        return log
+
+    both(program)
+
+
+def test_one_walk_after_the_other():
+    def program(lib):
+        log = []
+        x, y = leaf(lib, 1.0), leaf(lib, 2.0)
+        lib.autograd.graph.register_multi_grad_hook((x, y), lambda grads: log.append(listed(grads)))
+        (x * y).sum().backward()
+        (x * 2).sum().backward()
+        (x * y * y).sum().backward()
+        return log
+
+    assert len(both(program)) == 3
+
+
+def test_saved_tensors_hooks_are_refused():
+    def program(lib):
+        graph, log = lib.autograd.graph, []
+        x = leaf(lib, 1.0)
+        with graph.disable_saved_tensors_hooks("not now"):
+            try:
+                with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                    x.exp()
+            except RuntimeError as error:
+                log.append(str(error))
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            try:
+                with graph.disable_saved_tensors_hooks("not now"):
+                    x.exp()
+            except RuntimeError as error:
+                log.append(type(error).__name__ and "RuntimeError")
+            x.exp().sum().backward()
+        return log, x.grad.shape
+
+    both(program)
+
+
+def test_a_version_that_a_program_counts():
+    def program(lib):
+        x = lib.ones(2, device="cpu")
+        a = lib.ones(2, device="cpu", requires_grad=True)
+        out = (a * x).sum()
+        lib.autograd.graph.increment_version(x)
+        with pytest.raises(RuntimeError):
+            out.backward()
+        lib.autograd.graph.increment_version([x, a.detach()])
+        return x._version
+
+    both(program)
+
+
+def test_arguments_are_checked():
+    for lib in LIBRARIES:
+        graph = lib.autograd.graph
+        with pytest.raises(ValueError, match="mode"):
+            graph.register_multi_grad_hook((leaf(lib, 1.0),), print, mode="some")
+        with pytest.raises((RuntimeError, AssertionError)):
+            graph.register_multi_grad_hook((lib.ones(1, device="cpu"),), print)
