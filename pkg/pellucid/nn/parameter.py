@@ -32,7 +32,7 @@ class Parameter(Tensor):
         True
     """
 
-    __torch_function__ = staticmethod(disabled)
+    __torch_function__ = staticmethod(disabled)  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:

@@ -131,6 +131,8 @@ def cpu_plan(o: Schema, call: Call, written: str | None = None):
         if compute is not None and name not in own:
             if halves is not None and name in narrows and m.dtype is not halves:
                 a = widened(rounded(a, halves), halves)
+            if a.dtype.kind == "c" and compute.kind not in "bc":  # what a real result is written over
+                a = a.real
             a = (a != 0) if compute == np.bool_ else a.astype(held, copy=False)
         return a
 

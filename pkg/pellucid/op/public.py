@@ -86,13 +86,14 @@ def function(
     return declare
 
 
-def written(where: str, out: Any, result: Any) -> Any:
+def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
     """``out=``: a result written over a tensor of its shape, or made the memory of one without elements.
 
     Args:
-        where: for messages.
+        where: the function, which converts a result where PyTorch's does.
         out: the tensor; of several results as many.
         result: what was computed.
+        is_exact: nothing is converted, whatever the function.
 
     Returns:
         ``out``, as ``result`` is.
@@ -102,10 +103,11 @@ def written(where: str, out: Any, result: Any) -> Any:
         GradientError: something requires grad.
         ShapeError, DTypeError, DeviceError: the result does not fit.
     """
+    exact = known()["exact out"]
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise ArgumentError(f"{where}: there are {len(result)} results. As out, give as many tensors.")
-        several = [written(where, t, part) for t, part in zip(out, result, strict=True)]
+        several = [written(where, t, part, where in exact) for t, part in zip(out, result, strict=True)]
         kind: Any = type(result)
         return kind(*several) if hasattr(kind, "_make") else tuple(several)
     if not hasattr(out, "_meta"):
@@ -116,13 +118,11 @@ def written(where: str, out: Any, result: Any) -> Any:
         )
     have, wanted = result._meta, out._meta
     if have.device is not wanted.device:
-        raise DeviceError(
-            f"{where}: the result is on {have.device} and out on {wanted.device}. Give a tensor of the "
-            "same device."
-        )
-    if not can_cast(have.dtype, wanted.dtype):
+        raise DeviceError(f"{where}: the result is on {have.device}, out on {wanted.device}. Give one there.")
+    is_exact |= where in exact and where not in ("max", "min")  # those of two tensors convert
+    if have.dtype is not wanted.dtype and (is_exact or not can_cast(have.dtype, wanted.dtype)):
         raise DTypeError(
-            f"{where}: a result of {have.dtype} does not fit into out of {wanted.dtype}. Convert it after."
+            f"{where}: result type {have.dtype} can't be cast to the output type {wanted.dtype}."
         )
     if have.shape == wanted.shape:
         return out.copy_(result)

@@ -6,6 +6,7 @@ A dtype rule returns (dtype of the outputs, dtype of the computation), a shape r
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import DTypeError, ShapeError
 from ..tensors import dtypes as dt
@@ -172,6 +173,42 @@ def float_or_complex(call: Call) -> tuple[DType, DType]:
     """The common type, which must be floating point or complex."""
     d = _promoted(call)
     return (d, d) if d.is_complex else float_only(call)
+
+
+def of_one_dtype(*given: Any) -> None:
+    """Refuse tensors or layouts of different dtypes, where nothing is promoted; None stands for none.
+
+    Raises:
+        DTypeError: there are two.
+    """
+    types = [t.dtype for t in given if t is not None]
+    for d in types:
+        if d is not types[0]:
+            raise DTypeError(f"takes tensors of one dtype, not {types[0]} and {d}. Convert one of them.")
+
+
+def fit_input(input: Any, *given: Any) -> None:
+    """Refuse factors and statistics of another dtype than the input's; float32 fits halves.
+
+    Raises:
+        DTypeError: one has another.
+    """
+    for t in given:
+        half = input.dtype in dt.LARGEST_HALF
+        if t is not None and t.dtype is not input.dtype and not (half and t.dtype is dt.float32):
+            raise DTypeError(
+                f"a weight, bias or statistic is {t.dtype} for an input of {input.dtype}. Convert one."
+            )
+
+
+def in_one_dtype(rule: Callable) -> Callable:
+    """A rule that refuses tensors of different dtypes."""
+
+    def checked(call: Call):
+        of_one_dtype(*(m for _, m in call.tensors()))
+        return rule(call)
+
+    return checked
 
 
 def on_cpu(call: Call) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.nodes import Node
-from ..errors import ArgumentError, DimensionError, RangeError
+from ..errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
 from ..ops.elementwise.comparison import where
@@ -252,6 +252,8 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     """
     if any(getattr(t, "is_batched", False) for t in (x, value, *(key if isinstance(key, tuple) else (key,)))):
         return _put_examples(x, key, value)
+    if isinstance(value, Tensor) and value.dtype is not x.dtype:
+        _fits(x, key, value)
     wants = is_grad_enabled()
     if wants:
         inplace.prepare("setitem", x)
@@ -279,6 +281,22 @@ def put(x: Tensor, key: Any, value: Any) -> None:
             edges["value"] = (edge(value), value._meta)
         node = Node(record, edges, {"key": _fixed(key)})
         inplace.rebase(node, x, "input")
+
+
+def _fits(x: Tensor, key: Any, value: Tensor) -> None:
+    """Refuse values of another dtype for places that are given by tensors or lists; one value for all places
+    of masks is converted.
+
+    Raises:
+        DTypeError: they are.
+    """
+    parts = [np.asarray(k) if isinstance(k, list) else k for k in (key if isinstance(key, tuple) else (key,))]
+    masks = [k.dtype in (dt.bool_, np.bool_) for k in parts if isinstance(k, (Tensor, np.ndarray)) and k.ndim]
+    if masks and not (value.numel() == 1 and all(masks)):
+        raise DTypeError(
+            f"setitem: values of {value.dtype} for places of a tensor of {x.dtype}. Convert them with "
+            f".to({x.dtype})."
+        )
 
 
 def _fill(chosen: _Masked, value: Any, is_number: bool) -> bool:

@@ -143,8 +143,8 @@ class _Methods(Tensor):
         return dispatch.torch_function(cls, func, types, args, kwargs)
 
     @staticmethod
-    def _make_subclass(cls, data: Tensor, require_grad: bool = False):
-        return dispatch.make_subclass(cls, data, require_grad)
+    def _make_subclass(kind, data: Tensor, require_grad: bool = False):
+        return dispatch.make_subclass(kind, data, require_grad)
 
     def as_subclass(self, cls):
         """The same tensor as one of a subclass, in the same place of the graph."""

@@ -11,7 +11,7 @@ from ...autograd.formulas import without, zeros
 from ...errors import DTypeError
 from ...op.declaration import Call, elementwise, function, op
 from ...op.families import binary, unary
-from ...op.rules import floating, promote, refuse_complex
+from ...op.rules import floating, of_one_dtype, promote, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
@@ -238,9 +238,9 @@ def positive(input: Tensor) -> Tensor:
 
 def _lerp_types(call: Call):
     """Both ends have one floating-point dtype."""
-    d, end = call["input"].dtype, call["end"].dtype
-    if d is not end:
-        raise DTypeError(f"input is {d} and end is {end}. They must be equal; convert one of them.")
+    d = call["input"].dtype
+    weight = call["weight"]
+    of_one_dtype(call["input"], call["end"], weight if isinstance(weight, Meta) and weight.rank else None)
     if not (d.is_floating_point or d.is_complex):
         raise DTypeError(f"takes floating-point tensors, not {d}. Convert with .float().")
     refuse_complex(call["weight"], d)

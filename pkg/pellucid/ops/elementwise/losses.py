@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...op.declaration import elementwise, op
-from ...op.rules import floating
+from ...op.rules import floating, in_one_dtype
 from ...tensors.tensor import Tensor
 from .activations import hardtanh
 
@@ -46,7 +46,7 @@ def _bernoulli_reference(input, target):
 
 
 @op(
-    dtype=floating,
+    dtype=in_one_dtype(floating),
     kernel=elementwise(
         "-({target} * nan_max(log_of(input), -100.0) + (1.0 - {target}) * nan_max(log1p_of(-input), -100.0))",
         i32=False,

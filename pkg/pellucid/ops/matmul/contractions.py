@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import any_number, integers, number
 from ...op.public import function, written
-from ...op.rules import refuse_complex
+from ...op.rules import of_one_dtype, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
 from ...tensors.tensor import Tensor
@@ -102,6 +102,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     Raises:
         ShapeError: the axis has another length.
     """
+    of_one_dtype(input, other)
     if input.dim() != other.dim():
         shapes = f"{tuple(input.shape)} and {tuple(other.shape)}"
         raise ShapeError(f"cross: shapes {shapes} have not as many axes. Unsqueeze one of them.")
@@ -241,6 +242,7 @@ def cdist(
         ShapeError: fewer than two axes, or rows of other lengths.
         RangeError: p is negative.
     """
+    of_one_dtype(x1, x2)
     a, b = x1._meta.shape, x2._meta.shape
     if min(len(a), len(b)) < 2 or a[-1] != b[-1]:
         raise ShapeError(f"cdist: shapes {tuple(a)} and {tuple(b)} are no rows of one length.")

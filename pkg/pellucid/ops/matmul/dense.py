@@ -15,7 +15,7 @@ from ...op.arguments import any_number
 from ...op.declaration import Call, function, op
 from ...op.elementwise import cast_launch
 from ...op.kernel import Launch
-from ...op.rules import refuse_complex
+from ...op.rules import of_one_dtype, refuse_complex
 from ...quant.rows import row_chunks
 from ...tensors.dtypes import LARGEST_HALF, DType, complex64, float32
 from ...tensors.meta import Meta, meta
@@ -291,6 +291,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 def _added(name: str, input: Tensor, factor: Tensor, out_dtype: DType | None) -> Tensor:
     """What is added to a product of ``out_dtype``: of that, or of what is multiplied."""
+    if out_dtype is None:
+        of_one_dtype(input, factor)
     if out_dtype is None or input.dtype is out_dtype:
         return input
     if input.dtype is not factor.dtype:

@@ -8,6 +8,7 @@ from math import prod
 
 from ...errors import ArgumentError, ShapeError
 from ...op.public import function
+from ...op.rules import of_one_dtype
 from ...tensors.tensor import Tensor
 from ..shape.slicing import diagonal
 from .dense import bmm
@@ -102,6 +103,8 @@ def _product(
     b, other = _summed(b, other, {*own, *later})
     batch = [label for label in own if label in other and label in later]
     inner = [label for label in own if label in other and label not in later]
+    if inner:
+        of_one_dtype(a, b)
     rows = [label for label in own if label not in other]
     columns = [label for label in other if label not in own]
     size = dict(zip(own, a._meta.shape, strict=True)) | dict(zip(other, b._meta.shape, strict=True))

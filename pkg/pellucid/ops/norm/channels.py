@@ -12,6 +12,7 @@ from ...autograd.grad_mode import grad_enabled, unrecorded
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import number
 from ...op.public import function
+from ...op.rules import fit_input
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
@@ -38,6 +39,7 @@ def _checked(name: str, input: Tensor, *of_channels: Tensor | None) -> None:
         raise ShapeError(
             f"{name}: the input has shape {tuple(input.shape)}; it needs (batch, channels, ...)."
         )
+    fit_input(input, *of_channels)
     for t in of_channels:
         if t is not None and tuple(t.shape) != (input.shape[1],):
             raise ShapeError(
@@ -204,7 +206,8 @@ def _of_groups(input: Tensor, groups: int, weight: Tensor | None, bias: Tensor |
     rows = input.reshape(input.shape[0], groups, columns)
     out = layer_norm(rows, (columns,), None, None, eps).reshape(input.shape)
     out = out if weight is None else out * _along(weight, input)
-    return out if bias is None else out + _along(bias, input)
+    out = out if bias is None else out + _along(bias, input)
+    return out.to(input.dtype)
 
 
 @function()

@@ -9,9 +9,18 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
+<<<<<<< HEAD
 from ...op.declaration import Call, op
 from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
 from ...op.rules import as_input
+=======
+from ...op.call import Call
+from ...op.declaration import op
+from ...op.kernel.launch import Launch, flag
+from ...op.kernel.source import load
+from ...op.kernel.variants import LONG, is_direct, rows_of
+from ...op.rules import as_input, fit_input
+>>>>>>> 00674526 (Dtypes that PyTorch does not promote are refused, and out= converts where PyTorch's does)
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor
@@ -30,6 +39,11 @@ def _types(call: Call):
         raise DTypeError(f"the input is {m.dtype}, not floating point. Convert it with .float().")
     _check_shapes(m, call["normalized_shape"], **{k: call.args.get(k) for k in ("weight", "bias")})
     return m.dtype, m.dtype
+
+
+def _layer_types(call: Call):
+    fit_input(call["input"], call.args.get("weight"), call.args.get("bias"))
+    return _types(call)
 
 
 def _check_shapes(m: Meta, shape: Any, **factors: Meta | None) -> None:
@@ -249,7 +263,7 @@ def _layer_reference(input, normalized_shape, weight, bias, eps):
 
 
 @op(
-    dtype=_types,
+    dtype=_layer_types,
     shape=as_input,
     kernel=lambda call: _launches(
         call,
