@@ -144,3 +144,21 @@ def test_a_small_network(device):
     assert repr(ours) == repr(theirs)
     ours.load_state_dict(state_of(theirs))
     same_call(ours, theirs, device, floats(3, 3, 14, 12))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_gradients_by_themselves(axes):
+    rng = np.random.default_rng(axes)
+    x, w = (
+        rng.normal(size=(2, 4, *[6] * axes)).astype("f4"),
+        rng.normal(size=(6, 2, *[3] * axes)).astype("f4"),
+    )
+    settings = {"stride": 2, "padding": 1, "dilation": 1, "groups": 2}
+    g = rng.normal(size=(2, 6, *[3] * axes)).astype("f4")
+    for kind, sizes in (("input", (x.shape, w)), ("weight", (x, w.shape))):
+        found = []
+        for lib in (pellucid, torch):
+            given = [lib.tensor(a, device="cpu") if isinstance(a, np.ndarray) else a for a in sizes]
+            call = getattr(lib.nn.grad, f"conv{axes}d_{kind}")
+            found.append(call(*given, lib.tensor(g, device="cpu"), **settings).numpy())
+        np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)

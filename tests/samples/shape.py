@@ -1,5 +1,7 @@
 """Samples of views, copies, joins and new tensors."""
 
+import warnings
+
 import numpy as np
 
 from samples.sample import DTYPES, S, Sample, bad, below, each, normal, nothing
@@ -11,6 +13,13 @@ TYPED = {"layouts": ("contiguous",), "grad": False}
 def laid_out(t, made):
     """Shape, strides and type of what has no values."""
     return t.tensor([*made.shape, *made.stride()]), t.zeros((), dtype=made.dtype)
+
+
+def quietly(t, *given, **options):
+    """`range`, which says that it is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return t.range(*given, **options)
 
 
 def relaid(name: str, *rows: tuple) -> list[Sample]:
@@ -241,6 +250,11 @@ SAMPLES: dict[str, list[Sample]] = {
         bad("each of 2 axes", (2, 3), (0, 0))],
     "Tensor.new_empty_strided": [S(lambda t, x: laid_out(t, x.new_empty_strided((2, 3), (3, 1))), x)],
     "fill": [S(x, 2.5), S(x, normal(1)[0]), S(below(9, 3), 7), bad("", x, normal(2))],
+    "range": [
+        S(lambda t: quietly(t, 1, 4)).but(**TYPED), S(lambda t: quietly(t, 0.5, 3, 0.75)).but(**TYPED),
+        S(lambda t: quietly(t, 4, 0, -2, dtype=t.int64)).but(**TYPED),
+        S(lambda t: quietly(t, 1, 2, 0.4, dtype=t.float32)).but(**TYPED),
+    ],
     "linspace": made((-1, 2, 7), (3, 4, 1), (0, 10, 11)),
     "nn.functional.pad": [
         S(x, (1, 2)), S(x, (1, 2, -1, 1), value=3.0), S(normal(2, 3), (-1, -2)),

@@ -1,7 +1,7 @@
 """Layers, losses and what holds them: PyTorch's ``torch.nn``."""
 
 from ..tensors.absent import refuse_others
-from . import attention, functional, init, utils
+from . import attention, functional, grad, init, utils
 from .modules.activation import (  # fmt: skip
     CELU,
     ELU,
@@ -354,6 +354,7 @@ __all__ = [
     "ZeroPad3d",
     "attention",
     "functional",
+    "grad",
     "init",
     "utils",
 ]  # fmt: skip

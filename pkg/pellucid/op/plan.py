@@ -132,7 +132,7 @@ def cpu_plan(o: Schema, call: Call, written: str | None = None):
             if halves is not None and name in narrows and m.dtype is not halves:
                 a = widened(rounded(a, halves), halves)
             if a.dtype.kind == "c" and compute.kind not in "bc":  # what a real result is written over
-                a = a.real
+                a = np.real(a)
             a = (a != 0) if compute == np.bool_ else a.astype(held, copy=False)
         return a
 

@@ -18,7 +18,6 @@ INSTEAD = {
     "torch.lstsq": "torch.linalg.lstsq",
     "torch.masked": "torch.where, and reductions of what masked_fill gives",
     "torch.matrix_rank": "torch.linalg.matrix_rank",
-    "torch.range": "torch.arange, which ends before its end",
     "torch.solve": "torch.linalg.solve",
     "torch.symeig": "torch.linalg.eigh",
     "torch.cuda": "the device 'webgpu'; torch.cuda.is_available() is False",

@@ -9,18 +9,9 @@ import numpy as np
 
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import integers
-<<<<<<< HEAD
 from ...op.declaration import Call, op
 from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
-from ...op.rules import as_input
-=======
-from ...op.call import Call
-from ...op.declaration import op
-from ...op.kernel.launch import Launch, flag
-from ...op.kernel.source import load
-from ...op.kernel.variants import LONG, is_direct, rows_of
 from ...op.rules import as_input, fit_input
->>>>>>> 00674526 (Dtypes that PyTorch does not promote are refused, and out= converts where PyTorch's does)
 from ...tensors import dtypes as dt
 from ...tensors.meta import Meta
 from ...tensors.tensor import Tensor

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 import itertools
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import wrong
+from ...op.arguments import number, wrong
 from ...op.declaration import docstring, function
 from ...op.families import called
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
-from ...tensors.dtypes import DType
+from ...tensors.dtypes import DType, float32, get_default_dtype
 from ...tensors.shape import Size, index
 from ...tensors.shape import broadcast_shapes as common_shape
 from ...tensors.tensor import Tensor
@@ -68,7 +70,7 @@ def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
     if indexing == "xy":
         order[:2] = order[:2][::-1]
     shape = tuple([x._meta.numel for x in order])
-    along = [[-1 if k == j else 1 for j in range(len(order))] for k in range(len(order))]
+    along = [[-1 if k == j else 1 for j in builtins.range(len(order))] for k in builtins.range(len(order))]
     grids = [expand_size(reshape(x, *own), shape) for x, own in zip(order, along, strict=True)]
     if indexing == "xy":
         grids[:2] = grids[:2][::-1]
@@ -105,7 +107,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if r == 0:
         return input.new_empty(0)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = np.array(list(choose(range(input._meta.numel), r)), np.int64).reshape(-1, r)
+    places = np.array(list(choose(builtins.range(input._meta.numel), r)), np.int64).reshape(-1, r)
     return input[tensor(places, device=input.device)]
 
 
@@ -147,3 +149,22 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     rows = unsqueeze(x.to(dt.int64) if not (d.is_floating_point or d.is_complex) else x, 1)
     powers = arange(count, device=x.device)
     return rows ** (powers if increasing else flip(powers, 0)) if count else rows.new_empty(len(x), 0)
+
+
+@function(aten="range.step(start, end, step=1)")
+def range(
+    start=0, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
+) -> Tensor:
+    """Numbers from ``start`` to ``end``, which is one of them where a step ends there; deprecated.
+
+    Raises:
+        RangeError: ``step`` is zero or leads away from ``end``.
+    """
+    start, end = (0, start) if end is None else (start, end)
+    start, end, step = number(start, "start"), number(end, "end"), number(step, "step")
+    if not step or (end - start) / step < 0:
+        raise RangeError(f"step {step} does not lead from {start} to {end}.")
+    warnings.warn("torch.range is deprecated. Use torch.arange, which ends before its end.", stacklevel=3)
+    d = get_default_dtype() if dtype is None else dtype
+    places = arange(int((end - start) / step) + 1, dtype=float32 if d.is_floating_point else d, device=device)
+    return (places * step + start).to(d).requires_grad_(requires_grad)
