@@ -1996,6 +1996,21 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
 
+def range(
+    start=0,
+    end=None,
+    step=1,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: _bool = False,
+    out: Tensor | None = None,
+    layout: _Layout | None = None,
+    memory_format: _MemoryFormat | None = None,
+    pin_memory: _bool | None = None,
+) -> Tensor:
+    """Numbers from ``start`` to ``end``, which is one of them where a step ends there; deprecated."""
+
 def ravel(input: Tensor) -> Tensor:
     """All elements along one axis."""
 

@@ -24,7 +24,6 @@ from .schema import overrides
 
 F = TypeVar("F", bound=Callable)
 
-# Functions that another one's page explains.
 _EXPLAINED = {
     **{name: f"nn.functional.{name.removeprefix('native_')}" for name in ("relu", "softmax", "log_softmax",
         "batch_norm", "native_batch_norm", "native_group_norm", "native_layer_norm", "instance_norm",
@@ -121,9 +120,7 @@ def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
         raise DeviceError(f"{where}: the result is on {have.device}, out on {wanted.device}. Give one there.")
     is_exact |= where in exact and where not in ("max", "min")  # those of two tensors convert
     if have.dtype is not wanted.dtype and (is_exact or not can_cast(have.dtype, wanted.dtype)):
-        raise DTypeError(
-            f"{where}: result type {have.dtype} can't be cast to the output type {wanted.dtype}."
-        )
+        raise DTypeError(f"{where}: result type {have.dtype} can't be cast to output type {wanted.dtype}.")
     if have.shape == wanted.shape:
         return out.copy_(result)
     if wanted.numel:
