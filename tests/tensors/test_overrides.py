@@ -83,7 +83,6 @@ def test_a_subclass_in_the_graph():
 def test_ways_to_make_one():
     def program(lib):
         class Named(lib.Tensor):
-            @staticmethod
             def __new__(cls, data, name, *args, **kwargs):
                 return super().__new__(cls, data, *args, **kwargs)
 
@@ -128,7 +127,7 @@ def test_what_a_subclass_is_asked():
         y = lib.ones(2, 2, device="cpu")
         log.clear()
         lib.add(x, y)
-        y * x
+        y.mul(x)
         x.sum(dim=0)
         lib.nn.functional.cross_entropy(x, y)
         lib.stack([y, x])
@@ -287,11 +286,10 @@ def test_parameters_of_programs():
 def test_plain_tensors_find_their_plans():
     """No op is slower for what subclasses and modes did before."""
     x = pellucid.ones(2, device="cpu")
-    x + x
+    x.add(x)
     before = pellucid.Tensor.__add__.__globals__["plans"]
-    with pellucid.overrides.TorchFunctionMode.__new__(pellucid.overrides.BaseTorchFunctionMode):
+    with pellucid.overrides.BaseTorchFunctionMode():
         assert pellucid.Tensor.__add__.__globals__["plans"] is not before
-        x + x
+        x.add(x)
     assert pellucid.Tensor.__add__.__globals__["plans"] is before
-    assert pellucid.add.__globals__["plans"] is pellucid.add.op.plans
-    assert type(pellucid.Tensor.__dict__.get("_meta")) is type(None)
+    assert "_meta" not in vars(pellucid.Tensor)

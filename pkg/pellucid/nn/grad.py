@@ -13,7 +13,7 @@ from . import functional
 _SETTINGS = ("stride", "padding", "dilation", "groups")
 
 
-def _gradient(convolution: Callable, sizes: list[Any], wanted: int, g: Tensor, settings: tuple) -> Tensor:
+def _gradient(convolution: Callable, sizes: list[Any], wanted: int, g: Tensor, settings: tuple) -> Any:
     """The gradient of a convolution's input (0) or weight (1). It is linear in both: values do not count.
 
     Args:
