@@ -120,7 +120,7 @@ def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
         raise DeviceError(f"{where}: the result is on {have.device}, out on {wanted.device}. Give one there.")
     is_exact |= where in exact and where not in ("max", "min")  # those of two tensors convert
     if have.dtype is not wanted.dtype and (is_exact or not can_cast(have.dtype, wanted.dtype)):
-        raise DTypeError(f"{where}: result type {have.dtype} can't be cast to output type {wanted.dtype}.")
+        raise DTypeError(f"{where}: a result of {have.dtype} does not fit into out of {wanted.dtype}.")
     if have.shape == wanted.shape:
         return out.copy_(result)
     if wanted.numel:
