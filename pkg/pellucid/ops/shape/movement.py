@@ -142,7 +142,8 @@ def _triangle(keep: str):
     def launches(call: Call) -> Launch:
         m = call.out
         rows, columns = m.shape[-2:]
-        params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": call["diagonal"]}
+        diagonal = max(-rows, min(call["diagonal"], columns))  # beyond which all go or stay
+        params = {"count": m.numel, "rows": rows, "columns": columns, "diagonal": diagonal}
         return Launch(
             "shape/triangle", -(-m.numel // 256), params, {"keep": keep, "T": register_type(m.dtype)}
         )
