@@ -76,7 +76,7 @@ class Stub:
 
     def function(self, name: str, call: Callable, *, method: bool = False, result: str | None = None) -> None:
         """A function or method with the signature and the first sentences of its declaration."""
-        from pellucid.op.arguments import laid_words
+        from pellucid.op.arguments import aliases_of, laid_words
         from pellucid.tensors import formats
 
         # By names that no attribute of Tensor hides.
@@ -94,6 +94,13 @@ class Stub:
             also = inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=None)
             parameters.append(also.replace(annotation=LAID[word]))
             scope = {**scope, **scope_of_formats}
+        # numpy's names, which stand for what is then not given.
+        aliases = aliases_of(p.name for p in parameters)
+        for alias, known in aliases.items():
+            same = signature.parameters[known]
+            also = same.replace(name=alias, kind=same.KEYWORD_ONLY, default=...)
+            parameters.append(also)
+        begin = next((k for k, p in enumerate(parameters) if p.name in aliases.values()), len(parameters))
         words: list[str] = []
         star = False
         for k, p in enumerate(parameters):
@@ -107,6 +114,16 @@ class Stub:
             annotated = p.annotation is not p.empty
             if annotated:
                 word += f": {self.annotation(p.annotation, scope, given=True)}"
+            if p.kind is p.VAR_POSITIONAL:
+                # What is also taken by name (`arguments.by_name`) is behind what is given by place.
+                code = inspect.unwrap(call).__code__
+                own = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+                if own == "given" != p.name:
+                    words += [f"*{own}", f"{p.name}=None"]
+                    continue
+            is_late = k >= begin and not star and p.kind is not p.VAR_POSITIONAL
+            if p.default is p.empty and is_late:
+                word += " = ..." if annotated else "=..."
             if p.default is not p.empty:
                 plain = isinstance(p.default, (bool, int, float, str, tuple, type(None)))
                 word += (" = " if annotated else "=") + (repr(p.default) if plain else "...")

@@ -309,6 +309,8 @@ def all(
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
 
@@ -326,6 +328,8 @@ def amax(
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Largest element over axes; equal ones share the gradient."""
 
@@ -335,11 +339,19 @@ def amin(
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Smallest element over axes; equal ones share the gradient."""
 
 def aminmax(
-    input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Tensor | None = None
+    input: Tensor,
+    *,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``."""
 
@@ -352,6 +364,8 @@ def any(
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
 
@@ -392,12 +406,24 @@ def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inverse hyperbolic tangent."""
 
 def argmax(
-    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Where the largest element along an axis is, int64; the first of equal ones."""
 
 def argmin(
-    input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Where the smallest element along an axis is, int64; the first of equal ones."""
 
@@ -408,6 +434,7 @@ def argsort(
     stable: _bool = True,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """The places of the elements in order along an axis, int64; arguments as `sort`."""
 
@@ -578,7 +605,7 @@ def bucketize(
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All tuples of elements, one of each vector, as rows."""
 
-def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """Tensors one after the other along an axis."""
 
 def cdist(
@@ -607,7 +634,7 @@ def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = No
 def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
 
-def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
 def clamp(
@@ -646,10 +673,14 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex number of two parts."""
 
-def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def concat(
+    tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """Tensors one after the other along an axis."""
 
-def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def concatenate(
+    tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """Tensors one after the other along an axis."""
 
 def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
@@ -751,7 +782,9 @@ def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic cosine."""
 
-def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+def count_nonzero(
+    input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+) -> Tensor:
     """Number of elements that differ from zero, int64."""
 
 def cov(
@@ -759,23 +792,40 @@ def cov(
 ) -> Tensor:
     """Covariances of variables, which are rows; columns are observations."""
 
-def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+def cross(
+    input: Tensor,
+    other: Tensor,
+    dim: _int | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+) -> Tensor:
     """Cross product of vectors of three elements."""
 
-def cummax(input: Tensor, dim: _int, *, out: Tensor | None = None) -> ValuesAndIndices:
+def cummax(
+    input: Tensor, dim: _int = ..., *, out: Tensor | None = None, axis: _int = ...
+) -> ValuesAndIndices:
     """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ...,
     input[i])``."""
 
-def cummin(input: Tensor, dim: _int, *, out: Tensor | None = None) -> ValuesAndIndices:
+def cummin(
+    input: Tensor, dim: _int = ..., *, out: Tensor | None = None, axis: _int = ...
+) -> ValuesAndIndices:
     """Running minimum along an axis, and where it stands; as `cummax`."""
 
-def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+def cumprod(
+    input: Tensor, dim: _int = ..., *, dtype: DType | None = None, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
 
-def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+def cumsum(
+    input: Tensor, dim: _int = ..., *, dtype: DType | None = None, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1, axis: _int = ...
+) -> Tensor:
     """Integrals from the first element to each other, by the trapezoidal rule."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -812,6 +862,7 @@ def diff(
     append: Tensor | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
 
@@ -864,7 +915,8 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1) -> Tensor
     """Rows of a table: ``out[..., :] = weight[indices[...], :]``."""
 
 def empty(
-    *size,
+    *given,
+    size=None,
     dtype: DType | None = None,
     device=None,
     requires_grad: _bool = False,
@@ -1016,7 +1068,13 @@ def frexp(input: Tensor, *, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
 
 def frobenius_norm(
-    input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """The square root of the sum of squares over axes, all if dim is None."""
 
@@ -1048,7 +1106,13 @@ def full_like(
     """`full` with the shape, dtype and device of ``input``."""
 
 def gather(
-    input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
+    input: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
+    *,
+    sparse_grad: _bool = False,
+    out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
 
@@ -1065,7 +1129,9 @@ def geqrf(input: Tensor, *, out: Tensor | None = None) -> Reflections:
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
 
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1, axis: Any = ...
+) -> tuple[Tensor, ...]:
     """Derivatives along axes by differences, second order exact inside."""
 
 def greater(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -1209,22 +1275,36 @@ def imag(input: Tensor) -> Tensor:
 
 def index_add(
     input: Tensor,
-    dim: _int,
-    index: Tensor,
-    source: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
+    source: Tensor = ...,
     *,
     alpha: _float | _complex = 1,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
     order of n."""
 
 def index_copy(
-    input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
+    source: Tensor = ...,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
 
-def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
+def index_fill(
+    input: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
+    value: Tensor | _float | _complex = ...,
+    *,
+    axis: _int = ...,
+) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
 
 def index_put(input: Tensor, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
@@ -1232,18 +1312,21 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate: _bool = False)
 
 def index_reduce(
     input: Tensor,
-    dim: _int,
-    index: Tensor,
-    source: Tensor,
-    reduce: str,
+    dim: _int = ...,
+    index: Tensor = ...,
+    source: Tensor = ...,
+    reduce: str = ...,
     *,
     include_self: _bool = True,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
     there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
 
-def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+def index_select(
+    input: Tensor, dim: _int = ..., index: Tensor = ..., *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1335,7 +1418,14 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: every element of ``input`` times all of ``other``."""
 
 def kthvalue(
-    input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    k: _int,
+    dim: _int = -1,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
+    keepdims: _bool = ...,
 ) -> ValuesAndIndices:
     """The ``k``-th smallest value of each row, counted from 1, and its place."""
 
@@ -1416,7 +1506,9 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm to base 2."""
 
-def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1425,7 +1517,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log2(2^input + 2^other)``."""
 
-def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+def logcumsumexp(input: Tensor, dim: _int = ..., *, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
     exp(input[i]))``."""
 
@@ -1465,7 +1557,13 @@ def logspace(
     """``steps`` powers of ``base``, whose exponents are equally far apart from ``start`` to ``end``."""
 
 def logsumexp(
-    input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int | Sequence[_int] = ...,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | Sequence[_int] = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
 
@@ -1528,6 +1626,8 @@ def max(
     *,
     other: Tensor | None = None,
     out: Tensor | None = None,
+    axis: _int | Tensor | None = ...,
+    keepdims: _bool = ...,
 ):
     """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
     larger of two, element by element."""
@@ -1586,10 +1686,20 @@ def mean(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Mean over axes: ``sum(input, dim) / count``."""
 
-def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None):
+def median(
+    input: Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
+):
     """The middle of the sorted values, the lower of two; NaN where there is one."""
 
 def meshgrid(*tensors, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -1602,6 +1712,8 @@ def min(
     *,
     other: Tensor | None = None,
     out: Tensor | None = None,
+    axis: _int | Tensor | None = ...,
+    keepdims: _bool = ...,
 ):
     """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
     smaller of two, element by element."""
@@ -1613,7 +1725,13 @@ def mm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Tens
     """Product of two matrices, (n, l) by (l, m)."""
 
 def mode(
-    input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int = -1,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
+    keepdims: _bool = ...,
 ) -> ValuesAndIndices:
     """The most frequent value of each row, the smallest of several, and the last place where it
     stands."""
@@ -1666,10 +1784,20 @@ def nanmean(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Mean of what is not NaN."""
 
-def nanmedian(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None):
+def nanmedian(
+    input: Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
+):
     """`median` of what is not NaN."""
 
 def nanquantile(
@@ -1680,6 +1808,8 @@ def nanquantile(
     *,
     interpolation: str = "linear",
     out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """`quantile` of what is not NaN."""
 
@@ -1690,13 +1820,25 @@ def nansum(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Sum of what is not NaN."""
 
-def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+def narrow(
+    input: Tensor, dim: _int = ..., start: _int = ..., length: _int = ..., *, axis: _int = ...
+) -> Tensor:
     """Part of one axis, sharing storage."""
 
-def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
+def narrow_copy(
+    input: Tensor,
+    dim: _int = ...,
+    start: _int = ...,
+    length: _int = ...,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
+) -> Tensor:
     """A copy of what `narrow` shows."""
 
 def native_batch_norm(
@@ -1761,6 +1903,9 @@ def norm(
     keepdim: _bool = False,
     out: Tensor | None = None,
     dtype: DType | None = None,
+    *,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Vector norm over axes: ``(sum |x|^p)^(1/p)``; p = inf largest, -inf smallest, 0 the number of
     nonzero elements; or the nuclear norm of matrices."""
@@ -1785,12 +1930,19 @@ def not_equal(input: Tensor, other: Tensor | _float, *, out: Tensor | None = Non
     """``input != other``."""
 
 def nuclear_norm(
-    input: Tensor, dim: Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """The sum of the singular values of matrices."""
 
 def ones(
-    *size,
+    *given,
+    size=None,
     dtype: DType | None = None,
     device=None,
     requires_grad: _bool = False,
@@ -1837,7 +1989,7 @@ def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The distances of all pairs of rows: ``norm(input[i] - input[j], p)`` for i < j."""
 
-def permute(input: Tensor, *dims) -> Tensor:
+def permute(input: Tensor, *given, dims=None) -> Tensor:
     """Axes in another order, sharing storage."""
 
 def permute_copy(input: Tensor, *dims, out: Tensor | None = None) -> Tensor:
@@ -1878,6 +2030,8 @@ def prod(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
 
@@ -1895,6 +2049,8 @@ def quantile(
     *,
     interpolation: str = "linear",
     out: Tensor | None = None,
+    axis: _int | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
 
@@ -1902,7 +2058,8 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians as degrees."""
 
 def rand(
-    *size,
+    *given,
+    size=None,
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
@@ -1958,7 +2115,8 @@ def randint_like(
     0."""
 
 def randn(
-    *size,
+    *given,
+    size=None,
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
@@ -2026,7 +2184,15 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def remainder(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of ``other``, as Python's ``%``."""
 
-def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
+def renorm(
+    input: Tensor,
+    p: _float,
+    dim: _int = ...,
+    maxnorm: _float = ...,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
+) -> Tensor:
     """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
 
 def repeat_interleave(
@@ -2035,10 +2201,11 @@ def repeat_interleave(
     dim: _int | None = None,
     *,
     output_size: _int | None = None,
+    axis: _int | None = ...,
 ) -> Tensor:
     """Every element of an axis repeated in place."""
 
-def reshape(input: Tensor, *shape) -> Tensor:
+def reshape(input: Tensor, *given, shape=None) -> Tensor:
     """The same elements in another shape: a view where strides allow it, else a copy."""
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -2135,30 +2302,40 @@ def scaled_dot_product_attention(
 
 def scatter(
     input: Tensor,
-    dim: _int,
-    index: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
     src=None,
     *,
     value: _float | None = None,
     reduce: str | None = None,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
     places the last source stays."""
 
-def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scatter_add(
+    input: Tensor,
+    dim: _int = ...,
+    index: Tensor = ...,
+    src: Tensor = ...,
+    *,
+    out: Tensor | None = None,
+    axis: _int = ...,
+) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
     order of the sources."""
 
 def scatter_reduce(
     input: Tensor,
-    dim: _int,
-    index: Tensor,
-    src: Tensor,
-    reduce: str,
+    dim: _int = ...,
+    index: Tensor = ...,
+    src: Tensor = ...,
+    reduce: str = ...,
     *,
     include_self: _bool = True,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy of ``input`` in which each place along an axis combines the sources that go there:
     ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on."""
@@ -2175,13 +2352,17 @@ def searchsorted(
 ) -> Tensor:
     """Places where values would be inserted into sorted rows so that these stay sorted."""
 
-def select(input: Tensor, dim: _int, index: _int) -> Tensor:
+def select(input: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
     """One position of an axis, which disappears; shares storage."""
 
-def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
+def select_copy(
+    input: Tensor, dim: _int = ..., index: _int = ..., *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """A copy of what `select` shows."""
 
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+def select_scatter(
+    input: Tensor, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ...
+) -> Tensor:
     """A copy of ``input`` with ``src`` at one position of an axis."""
 
 def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2217,13 +2398,16 @@ def slice_scatter(
     step: _int = 1,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """A copy of ``input`` with ``src`` in a slice of an axis."""
 
 def slogdet(input: Tensor, *, out: Tensor | None = None) -> SignAndLog:
     """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
 
-def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
 def sort(
@@ -2233,17 +2417,20 @@ def sort(
     stable: _bool = True,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were."""
 
-def split(tensor: Tensor, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+def split(
+    tensor: Tensor, split_size_or_sections=..., dim: _int = 0, *, axis: _int = ..., split_size=...
+) -> tuple[Tensor, ...]:
     """Views of consecutive parts of an axis."""
 
-def split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """`split` with a list of lengths."""
 
 def split_with_sizes_copy(
-    input: Tensor, split_sizes, dim: _int = 0, *, out: Tensor | None = None
+    input: Tensor, split_sizes, dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...
 ) -> tuple[Tensor, ...]:
     """A copy of what `split_with_sizes` shows."""
 
@@ -2253,15 +2440,21 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * input``."""
 
-def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+def squeeze(
+    input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+) -> Tensor:
     """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
 
 def squeeze_copy(
-    input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
 ) -> Tensor:
     """A copy of what `squeeze` shows."""
 
-def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """Tensors of one shape along a new axis."""
 
 def std(
@@ -2272,6 +2465,8 @@ def std(
     *,
     correction: _float | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Standard deviation over axes: the square root of `var`, same arguments."""
 
@@ -2283,6 +2478,8 @@ def std_mean(
     *,
     correction: _float | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]:
     """``(std(input, ...), mean(input, ...))``."""
 
@@ -2318,6 +2515,8 @@ def sum(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: _int | Sequence[_int] | None = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Sum over axes: ``out = sum_r input[..., r, ...]``."""
 
@@ -2343,7 +2542,12 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements by their places in the flat tensor, in the shape of ``index``."""
 
 def take_along_dim(
-    input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None
+    input: Tensor,
+    indices: Tensor,
+    dim: _int | None = None,
+    *,
+    out: Tensor | None = None,
+    axis: _int | None = ...,
 ) -> Tensor:
     """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
     None. Along an axis negative indices count from the end."""
@@ -2361,6 +2565,7 @@ def tensor_split(
     *,
     indices: Sequence[_int] | None = None,
     sections: _int | None = None,
+    axis: _int = ...,
 ) -> tuple[Tensor, ...]:
     """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
     positions."""
@@ -2373,7 +2578,7 @@ def threshold(
 ) -> Tensor:
     """``input`` where it is above ``threshold``, else ``value``."""
 
-def tile(input: Tensor, *dims) -> Tensor:
+def tile(input: Tensor, *given, dims=None) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
 
 def topk(
@@ -2384,6 +2589,7 @@ def topk(
     sorted: _bool = True,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
 
@@ -2396,10 +2602,12 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `transpose` shows."""
 
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1, axis: _int = ...
+) -> Tensor:
     """Integral along an axis by the trapezoidal rule."""
 
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1, axis: _int = ...) -> Tensor:
     """Integral along an axis by the trapezoidal rule."""
 
 def triangular_solve(
@@ -2451,13 +2659,15 @@ def true_divide(input: Tensor | _float, other: Tensor | _float, *, out: Tensor |
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounded toward zero."""
 
-def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def unbind(input: Tensor, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """Every position of an axis, as views without it."""
 
-def unbind_copy(input: Tensor, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+def unbind_copy(
+    input: Tensor, dim: _int = 0, *, out: Tensor | None = None, axis: _int = ...
+) -> tuple[Tensor, ...]:
     """A copy of what `unbind` shows."""
 
-def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
+def unflatten(input: Tensor, dim: _int = ..., sizes: Sequence[_int] = ..., *, axis: _int = ...) -> Tensor:
     """One axis as several."""
 
 def unfold_copy(
@@ -2471,11 +2681,18 @@ def unique(
     return_inverse: _bool = False,
     return_counts: _bool = False,
     dim: _int | None = None,
+    *,
+    axis: _int | None = ...,
 ) -> Any:
     """The different elements, or slices of an axis, in ascending order. Waits: their number is data."""
 
 def unique_consecutive(
-    input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    input: Tensor,
+    return_inverse: _bool = False,
+    return_counts: _bool = False,
+    dim: _int | None = None,
+    *,
+    axis: _int | None = ...,
 ) -> Any:
     """The elements, or slices of an axis, that differ from the one before. Waits: their number is
     data."""
@@ -2483,19 +2700,21 @@ def unique_consecutive(
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """Flat places as places along each axis of a shape."""
 
-def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
-def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
 
-def unsafe_split_with_sizes(input: Tensor, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes, dim: _int = 0, *, axis: _int = ...
+) -> tuple[Tensor, ...]:
     """`split` with a list of lengths."""
 
-def unsqueeze(input: Tensor, dim: _int) -> Tensor:
+def unsqueeze(input: Tensor, dim: _int = ..., *, axis: _int = ...) -> Tensor:
     """With a new axis of length 1 at ``dim``, sharing storage."""
 
-def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+def unsqueeze_copy(input: Tensor, dim: _int = ..., *, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """A copy of what `unsqueeze` shows."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
@@ -2509,6 +2728,8 @@ def var(
     *,
     correction: _float | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
 
@@ -2520,6 +2741,8 @@ def var_mean(
     *,
     correction: _float | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]:
     """``(var(input, ...), mean(input, ...))``."""
 
@@ -2561,7 +2784,8 @@ def zero_(input: Tensor) -> Tensor:
     """Write 0 over every element; the tensor itself is returned."""
 
 def zeros(
-    *size,
+    *given,
+    size=None,
     dtype: DType | None = None,
     device=None,
     requires_grad: _bool = False,

@@ -221,7 +221,9 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, axis: _int = ...
+) -> Tensor:
     """``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))`` along an axis of the shape to which both
     broadcast."""
 
@@ -377,7 +379,7 @@ def gaussian_nll_loss(
 def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Tensor:
     """``input * Phi(input)`` with the normal distribution function Phi."""
 
-def glu(input: Tensor, dim: _int = -1) -> Tensor:
+def glu(input: Tensor, dim: _int = -1, *, axis: _int = ...) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
 
 def grid_sample(
@@ -400,7 +402,13 @@ def group_norm(
     deviation; see `pellucid.group_norm`."""
 
 def gumbel_softmax(
-    logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1
+    logits: Tensor,
+    tau: _float = 1,
+    hard: _bool = False,
+    eps: _float = 1e-10,
+    dim: _int = -1,
+    *,
+    axis: _int = ...,
 ) -> Tensor:
     """A random category, as weights: the softmax of ``(logits + noise) / tau`` with noise of Gumbel's
     law."""
@@ -518,7 +526,9 @@ def local_response_norm(
 ) -> Tensor:
     """``input / (k + alpha * mean(input^2 over size neighbouring channels))^beta``."""
 
-def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None, *, axis: _int | None = ...
+) -> Tensor:
     """``x_i - log(sum_j exp(x_j))`` along an axis; see `pellucid.log_softmax`, and `softmax` for
     ``dim``."""
 
@@ -749,7 +759,13 @@ def nll_loss(
     """``-weight[target] * input[target]``; the mean is divided by the sum of the weights."""
 
 def normalize(
-    input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Tensor | None = None
+    input: Tensor,
+    p: _float = 2.0,
+    dim: _int = 1,
+    eps: _float = 1e-12,
+    out: Tensor | None = None,
+    *,
+    axis: _int = ...,
 ) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis."""
 
@@ -762,7 +778,13 @@ def pad(
     """More elements, or fewer where negative, at the ends of the last axes."""
 
 def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+    x1: Tensor,
+    x2: Tensor,
+    p: _float = 2.0,
+    eps: _float = 1e-06,
+    keepdim: _bool = False,
+    *,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """The norm of ``x1 - x2 + eps`` over the last axis."""
 
@@ -881,10 +903,14 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target * input))``."""
 
-def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
+def softmax(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None, *, axis: _int | None = ...
+) -> Tensor:
     """``exp(x_i) / sum_j exp(x_j)`` along an axis; see `pellucid.softmax`."""
 
-def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None) -> Tensor:
+def softmin(
+    input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype=None, *, axis: _int | None = ...
+) -> Tensor:
     """`softmax` of the negated input."""
 
 def softplus(

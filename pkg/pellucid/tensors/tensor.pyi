@@ -294,7 +294,13 @@ class Tensor(Portable):
     def adjoint(self) -> Tensor:
         """The matrices of the last two axes transposed, and conjugated if complex."""
     def all(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Whether all elements along axes differ from zero; bool (uint8 for uint8 input)."""
     def allclose(
@@ -302,19 +308,44 @@ class Tensor(Portable):
     ) -> _bool:
         """Whether `isclose` holds everywhere. Reads the answer, and so waits."""
     def amax(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Largest element over axes; equal ones share the gradient."""
     def amin(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Smallest element over axes; equal ones share the gradient."""
-    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def aminmax(
+        self,
+        *,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
+    ) -> tuple[Tensor, Tensor]:
         """``(amin(input, dim), amax(input, dim))``."""
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """The angle in radians from 1 to the number: 0 or pi of real ones."""
     def any(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Whether any element along axes differs from zero; bool (uint8 for uint8 input)."""
     def arccos(self, *, out: Tensor | None = None) -> Tensor:
@@ -331,11 +362,29 @@ class Tensor(Portable):
         """Angle in radians of the point (``other``, ``input``)."""
     def arctanh(self, *, out: Tensor | None = None) -> Tensor:
         """Inverse hyperbolic tangent."""
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    def argmax(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
+    ) -> Tensor:
         """Where the largest element along an axis is, int64; the first of equal ones."""
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    def argmin(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        out: Tensor | None = None,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
+    ) -> Tensor:
         """Where the smallest element along an axis is, int64; the first of equal ones."""
-    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = True) -> Tensor:
+    def argsort(
+        self, dim: _int = -1, descending: _bool = False, stable: _bool = True, *, axis: _int = ...
+    ) -> Tensor:
         """The places of the elements in order along an axis, int64; arguments as `sort`."""
     def argwhere(self) -> Tensor:
         """The indices of all elements that are not zero, one in each row. Waits for the device."""
@@ -411,7 +460,7 @@ class Tensor(Portable):
         """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
         """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
-    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
     def clamp(
         self,
@@ -450,26 +499,32 @@ class Tensor(Portable):
         """Cosine of an angle in radians."""
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic cosine."""
-    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    def count_nonzero(
+        self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+    ) -> Tensor:
         """Number of elements that differ from zero, int64."""
     def cov(
         self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
     ) -> Tensor:
         """Covariances of variables, which are rows; columns are observations."""
-    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+    def cross(self, other: Tensor, dim: _int | None = None, *, axis: _int | None = ...) -> Tensor:
         """Cross product of vectors of three elements."""
-    def cummax(self, dim: _int) -> ValuesAndIndices:
+    def cummax(self, dim: _int = ..., *, axis: _int = ...) -> ValuesAndIndices:
         """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ...,
         input[i])``."""
-    def cummin(self, dim: _int) -> ValuesAndIndices:
+    def cummin(self, dim: _int = ..., *, axis: _int = ...) -> ValuesAndIndices:
         """Running minimum along an axis, and where it stands; as `cummax`."""
-    def cumprod(self, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    def cumprod(
+        self, dim: _int = ..., *, dtype: DType | None = None, out: Tensor | None = None, axis: _int = ...
+    ) -> Tensor:
         """Running product along an axis: ``out[..., i] = input[..., 0] * ... * input[..., i]``."""
-    def cumprod_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    def cumprod_(self, dim: _int = ..., *, dtype: DType | None = None, axis: _int = ...) -> Tensor:
         """In-place form of `cumprod`: writes the result into this tensor and returns it."""
-    def cumsum(self, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    def cumsum(
+        self, dim: _int = ..., *, dtype: DType | None = None, out: Tensor | None = None, axis: _int = ...
+    ) -> Tensor:
         """Running sum along an axis: ``out[..., i] = input[..., 0] + ... + input[..., i]``."""
-    def cumsum_(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    def cumsum_(self, dim: _int = ..., *, dtype: DType | None = None, axis: _int = ...) -> Tensor:
         """In-place form of `cumsum`: writes the result into this tensor and returns it."""
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """Degrees as radians."""
@@ -488,7 +543,13 @@ class Tensor(Portable):
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` on a diagonal of two axes."""
     def diff(
-        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+        self,
+        n: _int = 1,
+        dim: _int = -1,
+        prepend: Tensor | None = None,
+        append: Tensor | None = None,
+        *,
+        axis: _int = ...,
     ) -> Tensor:
         """Differences of neighbours: ``out[i] = input[i + 1] - input[i]``; of bools whether they differ."""
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
@@ -523,7 +584,7 @@ class Tensor(Portable):
         """``e ** input``."""
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
         """``2 ** input``."""
-    def expand(self, *size) -> Tensor:
+    def expand(self, *given, size=None) -> Tensor:
         """Axes of length 1 repeated without a copy (their stride becomes 0)."""
     def expand_as(self, other: Tensor) -> Tensor:
         """``input.expand(other.shape)``."""
@@ -562,7 +623,13 @@ class Tensor(Portable):
     def frexp(self) -> tuple[Tensor, Tensor]:
         """(mantissa, exponent) with ``input == mantissa * 2 ** exponent`` and mantissas from 0.5 to 1."""
     def gather(
-        self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        *,
+        sparse_grad: _bool = False,
+        out: Tensor | None = None,
+        axis: _int = ...,
     ) -> Tensor:
         """``out[i][j] = input[index[i][j]][j]`` for dim 0, and so on for other axes."""
     def gcd(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -605,33 +672,83 @@ class Tensor(Portable):
         """The lower share of the gamma function of ``input``, up to ``other``."""
     def igammac(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The upper share of the gamma function of ``input``, from ``other`` on."""
-    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
+    def index_add(
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        source: Tensor = ...,
+        *,
+        alpha: _float | _complex = 1,
+        axis: _int = ...,
+    ) -> Tensor:
         """A copy of ``input`` with ``out[..., index[n], ...] += alpha * source[..., n, ...]``, in the
         order of n."""
-    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
+    def index_add_(
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        source: Tensor = ...,
+        *,
+        alpha: _float | _complex = 1,
+        axis: _int = ...,
+    ) -> Tensor:
         """In-place form of `index_add`: writes the result into this tensor and returns it."""
-    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    def index_copy(
+        self, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, axis: _int = ...
+    ) -> Tensor:
         """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``."""
-    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    def index_copy_(
+        self, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, axis: _int = ...
+    ) -> Tensor:
         """In-place form of `index_copy`: writes the result into this tensor and returns it."""
-    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
+    def index_fill(
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        value: Tensor | _float | _complex = ...,
+        *,
+        axis: _int = ...,
+    ) -> Tensor:
         """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``."""
-    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float | _complex) -> Tensor:
+    def index_fill_(
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        value: Tensor | _float | _complex = ...,
+        *,
+        axis: _int = ...,
+    ) -> Tensor:
         """In-place form of `index_fill`: writes the result into this tensor and returns it."""
     def index_put(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
         """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``."""
     def index_put_(self, indices, values: Tensor, accumulate: _bool = False) -> Tensor:
         """In-place form of `index_put`: writes the result into this tensor and returns it."""
     def index_reduce(
-        self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        source: Tensor = ...,
+        reduce: str = ...,
+        *,
+        include_self: _bool = True,
+        axis: _int = ...,
     ) -> Tensor:
         """A copy of ``input`` in which each line of an axis combines the lines of ``source`` that go
         there: ``out[index[n]] = reduce(out[index[n]], source[n])`` for dim 0, and so on."""
     def index_reduce_(
-        self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        source: Tensor = ...,
+        reduce: str = ...,
+        *,
+        include_self: _bool = True,
+        axis: _int = ...,
     ) -> Tensor:
         """In-place form of `index_reduce`: writes the result into this tensor and returns it."""
-    def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def index_select(
+        self, dim: _int = ..., index: Tensor = ..., *, out: Tensor | None = None, axis: _int = ...
+    ) -> Tensor:
         """``out[..., j, ...] = input[..., index[j], ...]`` along one axis."""
     def inner(self, other: Tensor) -> Tensor:
         """Products of all vectors along the last axes: ``out[i, j] = sum(input[i] * other[j])``."""
@@ -672,7 +789,9 @@ class Tensor(Portable):
         what squared windows add up to. It reads whether that is 0 anywhere, and so waits."""
     def kron(self, other: Tensor) -> Tensor:
         """Kronecker product: every element of ``input`` times all of ``other``."""
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    def kthvalue(
+        self, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ...
+    ) -> ValuesAndIndices:
         """The ``k``-th smallest value of each row, counted from 1, and its place."""
     def lcm(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The least multiple of both that is not negative; 0 where one is 0."""
@@ -702,13 +821,15 @@ class Tensor(Portable):
         self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None
     ) -> Tensor:
         """Fill with numbers whose logarithms are normal."""
-    def log_softmax(self, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    def log_softmax(
+        self, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+    ) -> Tensor:
         """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``log(exp(input) + exp(other))``."""
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``log2(2^input + 2^other)``."""
-    def logcumsumexp(self, dim: _int) -> Tensor:
+    def logcumsumexp(self, dim: _int = ..., *, axis: _int = ...) -> Tensor:
         """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... +
         exp(input[i]))``."""
     def logdet(self) -> Tensor:
@@ -724,7 +845,14 @@ class Tensor(Portable):
         """Whether exactly one is not zero."""
     def logit(self, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
         """``log(input / (1 - input))``."""
-    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+    def logsumexp(
+        self,
+        dim: _int | Sequence[_int] = ...,
+        keepdim: _bool = False,
+        *,
+        axis: _int | Sequence[_int] = ...,
+        keepdims: _bool = ...,
+    ) -> Tensor:
         """``log(sum(exp(input), dim))`` without overflow."""
     def lt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input < other``."""
@@ -755,6 +883,8 @@ class Tensor(Portable):
         *,
         other: Tensor | None = None,
         out: Tensor | None = None,
+        axis: _int | Tensor | None = ...,
+        keepdims: _bool = ...,
     ):
         """Largest element of all; with ``dim`` largest along it as (values, indices); with a tensor the
         larger of two, element by element."""
@@ -767,9 +897,18 @@ class Tensor(Portable):
         *,
         dtype: DType | None = None,
         out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Mean over axes: ``sum(input, dim) / count``."""
-    def median(self, dim: _int | None = None, keepdim: _bool = False):
+    def median(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
+    ):
         """The middle of the sorted values, the lower of two; NaN where there is one."""
     def min(
         self,
@@ -778,6 +917,8 @@ class Tensor(Portable):
         *,
         other: Tensor | None = None,
         out: Tensor | None = None,
+        axis: _int | Tensor | None = ...,
+        keepdims: _bool = ...,
     ):
         """Smallest element of all; with ``dim`` smallest along it as (values, indices); with a tensor the
         smaller of two, element by element."""
@@ -785,7 +926,9 @@ class Tensor(Portable):
         """The smaller of two, element by element; NaN if one is NaN."""
     def mm(self, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
         """Product of two matrices, (n, l) by (l, m)."""
-    def mode(self, dim: _int = -1, keepdim: _bool = False) -> ValuesAndIndices:
+    def mode(
+        self, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ...
+    ) -> ValuesAndIndices:
         """The most frequent value of each row, the smallest of several, and the last place where it
         stands."""
     def moveaxis(self, source, destination) -> Tensor:
@@ -817,22 +960,50 @@ class Tensor(Portable):
     ) -> Tensor:
         """In-place form of `nan_to_num`: writes the result into this tensor and returns it."""
     def nanmean(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: DType | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Mean of what is not NaN."""
-    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False):
+    def nanmedian(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
+    ):
         """`median` of what is not NaN."""
     def nanquantile(
-        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+        self,
+        q,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """`quantile` of what is not NaN."""
     def nansum(
-        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: DType | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Sum of what is not NaN."""
-    def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
+    def narrow(self, dim: _int = ..., start: _int = ..., length: _int = ..., *, axis: _int = ...) -> Tensor:
         """Part of one axis, sharing storage."""
-    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+    def narrow_copy(
+        self, dim: _int = ..., start: _int = ..., length: _int = ..., *, axis: _int = ...
+    ) -> Tensor:
         """A copy of what `narrow` shows."""
     def ne(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input != other``."""
@@ -863,7 +1034,14 @@ class Tensor(Portable):
         """The first ``size`` indices of elements that are not zero, then rows of ``fill_value``. Does not
         wait."""
     def norm(
-        self, p: _float | str = "fro", dim=None, keepdim: _bool = False, dtype: DType | None = None
+        self,
+        p: _float | str = "fro",
+        dim=None,
+        keepdim: _bool = False,
+        dtype: DType | None = None,
+        *,
+        axis=...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Vector norm of this tensor over axes; `pellucid.norm` explains the arguments."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -876,7 +1054,7 @@ class Tensor(Portable):
         """The product of Q, as `geqrf` has it, with a matrix."""
     def outer(self, vec2: Tensor) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]``."""
-    def permute(self, *dims) -> Tensor:
+    def permute(self, *given, dims=None) -> Tensor:
         """Axes in another order, sharing storage."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """The pseudo-inverse of matrices; `linalg.pinv` with another tolerance."""
@@ -897,6 +1075,8 @@ class Tensor(Portable):
         *,
         dtype: DType | None = None,
         out: Tensor | None = None,
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Product over one axis, or of all elements: ``out = prod_r input[..., r, ...]``."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
@@ -906,7 +1086,14 @@ class Tensor(Portable):
     def qr(self, some: _bool = True) -> QR:
         """QR factorization; `linalg.qr` with mode "reduced", or "complete" if not some."""
     def quantile(
-        self, q, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+        self,
+        q,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+        axis: _int | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Value below which a share ``q`` of the elements of each row lies; NaN where there is one."""
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
@@ -922,11 +1109,11 @@ class Tensor(Portable):
         """``max(input, 0)``."""
     def remainder(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of ``other``, as Python's ``%``."""
-    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    def renorm(self, p: _float, dim: _int = ..., maxnorm: _float = ..., *, axis: _int = ...) -> Tensor:
         """Parts along an axis scaled down so that the norm of none is above ``maxnorm``."""
-    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    def renorm_(self, p: _float, dim: _int = ..., maxnorm: _float = ..., *, axis: _int = ...) -> Tensor:
         """In-place form of `renorm`: writes the result into this tensor and returns it."""
-    def repeat(self, *repeats) -> Tensor:
+    def repeat(self, *given, repeats=None) -> Tensor:
         """The tensor copied several times along each axis."""
     def repeat_interleave(
         self,
@@ -934,13 +1121,14 @@ class Tensor(Portable):
         dim: _int | None = None,
         *,
         output_size: _int | None = None,
+        axis: _int | None = ...,
     ) -> Tensor:
         """Every element of an axis repeated in place."""
-    def reshape(self, *shape) -> Tensor:
+    def reshape(self, *given, shape=None) -> Tensor:
         """The same elements in another shape: a view where strides allow it, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """``input.reshape(other.shape)``."""
-    def resize_(self, *size, memory_format=None) -> Tensor:
+    def resize_(self, *given, size=None, memory_format=None) -> Tensor:
         """Give the tensor itself another shape over its storage, which grows where it is too short."""
     def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
         """``input.resize_(the_template.shape)``."""
@@ -958,31 +1146,69 @@ class Tensor(Portable):
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """``1 / sqrt(input)``."""
     def scatter(
-        self, dim: _int, index: Tensor, src=None, *, value: _float | None = None, reduce: str | None = None
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        src=None,
+        *,
+        value: _float | None = None,
+        reduce: str | None = None,
+        axis: _int = ...,
     ) -> Tensor:
         """A copy of ``input`` with ``out[index[i][j]][j] = src[i][j]`` for dim 0, and so on; of equal
         places the last source stays."""
     def scatter_(
-        self, dim: _int, index: Tensor, src=None, *, value: _float | None = None, reduce: str | None = None
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        src=None,
+        *,
+        value: _float | None = None,
+        reduce: str | None = None,
+        axis: _int = ...,
     ) -> Tensor:
         """In-place form of `scatter`: writes the result into this tensor and returns it."""
-    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    def scatter_add(
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        src: Tensor = ...,
+        *,
+        out: Tensor | None = None,
+        axis: _int = ...,
+    ) -> Tensor:
         """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the
         order of the sources."""
-    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add_(
+        self, dim: _int = ..., index: Tensor = ..., src: Tensor = ..., *, axis: _int = ...
+    ) -> Tensor:
         """In-place form of `scatter_add`: writes the result into this tensor and returns it."""
     def scatter_reduce(
-        self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        src: Tensor = ...,
+        reduce: str = ...,
+        *,
+        include_self: _bool = True,
+        axis: _int = ...,
     ) -> Tensor:
         """A copy of ``input`` in which each place along an axis combines the sources that go there:
         ``out[index[i][j]][j] = reduce(out[index[i][j]][j], src[i][j])`` for dim 0, and so on."""
     def scatter_reduce_(
-        self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True
+        self,
+        dim: _int = ...,
+        index: Tensor = ...,
+        src: Tensor = ...,
+        reduce: str = ...,
+        *,
+        include_self: _bool = True,
+        axis: _int = ...,
     ) -> Tensor:
         """In-place form of `scatter_reduce`: writes the result into this tensor and returns it."""
-    def select(self, dim: _int, index: _int) -> Tensor:
+    def select(self, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
         """One position of an axis, which disappears; shares storage."""
-    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+    def select_scatter(self, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
         """A copy of ``input`` with ``src`` at one position of an axis."""
     def set_(self, source=None, storage_offset: _int = 0, size=None, stride=None) -> Tensor:
         """Let the tensor itself be a view of other memory, which it shares from then on."""
@@ -1001,28 +1227,49 @@ class Tensor(Portable):
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """Hyperbolic sine."""
     def slice_scatter(
-        self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+        self,
+        src: Tensor,
+        dim: _int = 0,
+        start: _int | None = None,
+        end: _int | None = None,
+        step: _int = 1,
+        *,
+        axis: _int = ...,
     ) -> Tensor:
         """A copy of ``input`` with ``src`` in a slice of an axis."""
     def slogdet(self) -> SignAndLog:
         """The determinant of matrices as its sign and the logarithm of its size, which does not overflow."""
-    def softmax(self, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    def softmax(
+        self, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+    ) -> Tensor:
         """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
     def sort(
-        self, dim: _int = -1, descending: _bool = False, stable: _bool = True, *, out: Tensor | None = None
+        self,
+        dim: _int = -1,
+        descending: _bool = False,
+        stable: _bool = True,
+        *,
+        out: Tensor | None = None,
+        axis: _int = ...,
     ) -> ValuesAndIndices:
         """Elements in order along an axis, and where they were."""
-    def split(self, split_size_or_sections, dim: _int = 0) -> tuple[Tensor, ...]:
+    def split(
+        self, split_size_or_sections=..., dim: _int = 0, *, axis: _int = ..., split_size=...
+    ) -> tuple[Tensor, ...]:
         """Views of consecutive parts of an axis."""
-    def split_with_sizes(self, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    def split_with_sizes(self, split_sizes, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """`split` with a list of lengths."""
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """Square root."""
     def square(self, *, out: Tensor | None = None) -> Tensor:
         """``input * input``."""
-    def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    def squeeze(
+        self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+    ) -> Tensor:
         """Without axes of length 1 (all, or those of ``dim``), sharing storage."""
-    def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    def squeeze_(
+        self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+    ) -> Tensor:
         """In-place form of `squeeze`: this tensor itself becomes that view of its storage. Nothing moves."""
     def std(
         self,
@@ -1031,6 +1278,8 @@ class Tensor(Portable):
         keepdim: _bool = False,
         *,
         correction: _float | None = None,
+        axis=...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Standard deviation over axes: the square root of `var`, same arguments."""
     def stft(
@@ -1058,6 +1307,8 @@ class Tensor(Portable):
         *,
         dtype: DType | None = None,
         out: Tensor | None = None,
+        axis: _int | Sequence[_int] | None = ...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
     def sum_to_size(self, *size) -> Tensor:
@@ -1079,7 +1330,7 @@ class Tensor(Portable):
         """In-place form of `t`: this tensor itself becomes that view of its storage. Nothing moves."""
     def take(self, index: Tensor) -> Tensor:
         """Elements by their places in the flat tensor, in the shape of ``index``."""
-    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, axis: _int | None = ...) -> Tensor:
         """`gather` with broadcasting of the other axes; all elements are counted through if ``dim`` is
         None. Along an axis negative indices count from the end."""
     def tan(self, *, out: Tensor | None = None) -> Tensor:
@@ -1093,10 +1344,11 @@ class Tensor(Portable):
         *,
         indices: Sequence[_int] | None = None,
         sections: _int | None = None,
+        axis: _int = ...,
     ) -> tuple[Tensor, ...]:
         """Views of parts of an axis: so many, of lengths that differ by at most one, or cut at given
         positions."""
-    def tile(self, *dims) -> Tensor:
+    def tile(self, *given, dims=None) -> Tensor:
         """`repeat` with missing leading counts taken as 1."""
     def topk(
         self,
@@ -1106,6 +1358,7 @@ class Tensor(Portable):
         sorted: _bool = True,
         *,
         out: Tensor | None = None,
+        axis: _int = ...,
     ) -> ValuesAndIndices:
         """The ``k`` largest (or smallest) elements along an axis, in order, and where they were."""
     def trace(self) -> Tensor:
@@ -1129,9 +1382,9 @@ class Tensor(Portable):
         """In-place form of `true_divide`: writes the result into this tensor and returns it."""
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """Rounded toward zero."""
-    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unbind(self, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """Every position of an axis, as views without it."""
-    def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
+    def unflatten(self, dim: _int = ..., sizes: Sequence[_int] = ..., *, axis: _int = ...) -> Tensor:
         """One axis as several."""
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """Windows of an axis that begin every ``step`` elements, along a new last axis, sharing storage."""
@@ -1143,22 +1396,29 @@ class Tensor(Portable):
         return_inverse: _bool = False,
         return_counts: _bool = False,
         dim: _int | None = None,
+        *,
+        axis: _int | None = ...,
     ) -> Any:
         """The different elements, or slices of an axis, in ascending order. Waits: their number is data."""
     def unique_consecutive(
-        self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+        self,
+        return_inverse: _bool = False,
+        return_counts: _bool = False,
+        dim: _int | None = None,
+        *,
+        axis: _int | None = ...,
     ) -> Any:
         """The elements, or slices of an axis, that differ from the one before. Waits: their number is
         data."""
-    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
-    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split(self, split_size: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
-    def unsafe_split_with_sizes(self, split_sizes, dim: _int = 0) -> tuple[Tensor, ...]:
+    def unsafe_split_with_sizes(self, split_sizes, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """`split` with a list of lengths."""
-    def unsqueeze(self, dim: _int) -> Tensor:
+    def unsqueeze(self, dim: _int = ..., *, axis: _int = ...) -> Tensor:
         """With a new axis of length 1 at ``dim``, sharing storage."""
-    def unsqueeze_(self, dim: _int) -> Tensor:
+    def unsqueeze_(self, dim: _int = ..., *, axis: _int = ...) -> Tensor:
         """In-place form of `unsqueeze`: this tensor itself becomes that view of its storage. Nothing
         moves."""
     def var(
@@ -1168,11 +1428,13 @@ class Tensor(Portable):
         keepdim: _bool = False,
         *,
         correction: _float | None = None,
+        axis=...,
+        keepdims: _bool = ...,
     ) -> Tensor:
         """Variance over axes: ``sum((input - mean)^2) / max(count - correction, 0)``."""
     def vdot(self, other: Tensor) -> Tensor:
         """Product of two vectors, the first conjugated."""
-    def view(self, *size, dtype: DType | None = None) -> Tensor:
+    def view(self, *given, size=None, dtype: DType | None = None) -> Tensor:
         """The same elements in another shape, sharing storage."""
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""

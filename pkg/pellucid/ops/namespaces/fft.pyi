@@ -22,6 +22,7 @@ def fft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Fourier transform, over one axis."""
 
@@ -32,6 +33,7 @@ def fft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform, over two axes."""
 
@@ -56,10 +58,13 @@ def fftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform, over several axes."""
 
-def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+def fftshift(
+    input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+) -> Tensor:
     """The zero frequency in the middle of axes (all if ``dim`` is None)."""
 
 def hfft(
@@ -69,6 +74,7 @@ def hfft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Fourier transform of a signal whose other half is the conjugate, over one axis."""
 
@@ -79,6 +85,7 @@ def hfft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform of a signal whose other half is the conjugate, over two axes."""
 
@@ -89,6 +96,7 @@ def hfftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform of a signal whose other half is the conjugate, over several axes."""
 
@@ -99,6 +107,7 @@ def ifft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Inverse of `fft`, over one axis."""
 
@@ -109,6 +118,7 @@ def ifft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `fft2`, over two axes."""
 
@@ -119,10 +129,13 @@ def ifftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `fftn`, over several axes."""
 
-def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+def ifftshift(
+    input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = ...
+) -> Tensor:
     """Inverse of `fftshift`."""
 
 def ihfft(
@@ -132,6 +145,7 @@ def ihfft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Inverse of `hfft`, over one axis."""
 
@@ -142,6 +156,7 @@ def ihfft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `hfft2`, over two axes."""
 
@@ -152,6 +167,7 @@ def ihfftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `hfftn`, over several axes."""
 
@@ -162,6 +178,7 @@ def irfft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Inverse of `rfft`, over one axis."""
 
@@ -172,6 +189,7 @@ def irfft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `rfft2`, over two axes."""
 
@@ -182,6 +200,7 @@ def irfftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Inverse of `rfftn`, over several axes."""
 
@@ -192,6 +211,7 @@ def rfft(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: _int = ...,
 ) -> Tensor:
     """Fourier transform of a real signal: the half that says all, over one axis."""
 
@@ -202,6 +222,7 @@ def rfft2(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform of a real signal: the half that says all, over two axes."""
 
@@ -226,5 +247,6 @@ def rfftn(
     norm: str | None = None,
     *,
     out: Tensor | None = None,
+    axis: Sequence[_int] | None = ...,
 ) -> Tensor:
     """Fourier transform of a real signal: the half that says all, over several axes."""

@@ -31,7 +31,9 @@ def cholesky_ex(
 def cond(A: Tensor, p: _float | str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition of matrices: ``|A| |A⁻¹|``, by which errors of a system's solution may grow."""
 
-def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
+def cross(
+    input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """Cross products of vectors of three elements along an axis."""
 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -121,6 +123,8 @@ def matrix_norm(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis: Sequence[_int] = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Norm of matrices."""
 
@@ -149,6 +153,8 @@ def norm(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Norm of vectors or matrices."""
 
@@ -207,7 +213,7 @@ def tensorsolve(
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Vandermonde matrices: column ``j`` is ``x ** j``."""
 
-def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """Products of vectors along an axis, the first conjugated: ``sum(conj(x) * y)``."""
 
 def vector_norm(
@@ -218,6 +224,8 @@ def vector_norm(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
+    axis=...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """Norm of vectors: ``(sum |x|^ord)^(1/ord)``; inf the largest, -inf the smallest, 0 how many are
     not 0."""

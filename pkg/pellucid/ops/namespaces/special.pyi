@@ -114,14 +114,22 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of `ndtr`, without underflow."""
 
-def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """``log(input / (1 - input))``."""
 
 def logsumexp(
-    input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None
+    input: Tensor,
+    dim: _int | Sequence[_int] = ...,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+    axis: _int | Sequence[_int] = ...,
+    keepdims: _bool = ...,
 ) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow."""
 
@@ -184,7 +192,9 @@ def shifted_chebyshev_polynomial_w(
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sin(pi * input) / (pi * input)``, 1 at 0."""
 
-def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: _int = ..., dtype: DType | None = None, *, out: Tensor | None = None, axis: _int = ...
+) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
