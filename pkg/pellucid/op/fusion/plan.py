@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from .work import Work, done
 
 # Windows in whose time the kernels of a plan are mostly compiled.
 _COMPILING = 32
+# Seconds in which they are compiled, unless nobody hears of it.
+_LONGEST = 2.0
 
 
 @dataclass
@@ -33,10 +36,12 @@ class FusionPlan:
         heads: the same words, which hold these launches.
         stands: the launches that stand for several, by where their command begins in the fused window: what
             each does, and a word of every command whose work it does. For traces.
-        is_exact: its kernels give the bits of those that they stand for. It is used once they are compiled.
+        is_exact: its kernels give the bits of those that they stand for. It is used once they are compiled,
+            or after two seconds: a page that lets the browser take no turn does not hear of it.
         turns: windows that run as recorded before one that is not exact is used: then and not before, so that
             whenever the program runs it has the same bits.
         is_ready: its kernels were compiled when somebody looked.
+        begun: when it was made, in seconds of a clock.
     """
 
     places: np.ndarray
@@ -47,6 +52,7 @@ class FusionPlan:
     is_exact: bool
     turns: int
     is_ready: bool = False
+    begun: float = field(default_factory=perf_counter)
 
     def holds(self, window: np.ndarray) -> bool:
         """Whether the tensors of a window begin where the plan takes them to."""
@@ -58,7 +64,8 @@ class FusionPlan:
             return True
         if self.is_exact:
             launches = {head >> CODE_BITS for head in self.heads}
-            self.is_ready = stream().open().compiled([*launches])
+            is_late = perf_counter() > self.begun + _LONGEST
+            self.is_ready = is_late or stream().open().compiled([*launches])
         else:
             self.is_ready = self.turns <= 0
             self.turns -= 1
