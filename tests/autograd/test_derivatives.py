@@ -418,7 +418,7 @@ ELSEWHERE = {
     "fill", "floor_divide", "frexp_mantissa", "scaled_dot_product_attention",
     "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac", "index_select",
     "laguerre_polynomial_l", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
-    "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",
+    "half_transform", "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows", "max_windows_gradient",
     "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample", "resample_gradient",
     "order_statistic", "permute_dims", "put_rows", "quant_linear", "quant_product", "rotary_embedding",
     "scatter_add",

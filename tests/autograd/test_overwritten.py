@@ -8,7 +8,7 @@ import torch
 
 import pellucid
 from ops.oracle import DEVICES
-from pellucid.errors import GradientError
+from pellucid.errors import DTypeError, GradientError
 
 VALUES = np.linspace(0.15, 0.85, 12, dtype=np.float32).reshape(3, 4)
 
@@ -215,14 +215,15 @@ def test_integers_take_values_but_no_gradient(dtype, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_integers_that_fill_and_index_take_no_gradient(device):
-    """As in PyTorch fills are refused; what is written at indices is cut off, so nothing follows."""
+    """As in PyTorch fills are refused, and so are floats that are written at indices."""
     x = pellucid.tensor([1.5, 2.5], requires_grad=True, device=device)
     m = pellucid.zeros(2, dtype=pellucid.int64, device=device)
     with pytest.raises(GradientError, match="fill_: the value requires grad"):
         m.fill_(x[0])
     with pytest.raises(GradientError, match="masked_fill_: the value requires grad"):
         m.masked_fill_(pellucid.tensor([True, False], device=device), x[0])
-    m[pellucid.tensor([1, 0], device=device)] = x
+    with pytest.raises(DTypeError, match="setitem: values of pellucid.float32"):
+        m[pellucid.tensor([1, 0], device=device)] = x
     assert not m.requires_grad
     (m * x).sum().backward()
 

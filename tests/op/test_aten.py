@@ -308,6 +308,7 @@ def test_arguments_line_up(overload):
     assert not [p.name for p in rest if p.name not in asked]
 
 
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
 @pytest.mark.parametrize("overload", sorted(set(ALL) - NOT_RUN))
 def test_values_are_those_of_pytorch(overload):
     packet, _, kind = overload.partition(".")

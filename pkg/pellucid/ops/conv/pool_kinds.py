@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DTypeError, RangeError, ShapeError
-from ...op.arguments import boolean, integer_or_integers, number
+from ...op.arguments import boolean, integer_or_integers, number, wrong
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import index
@@ -293,6 +293,8 @@ def fractional_max_pool(name: str, count: int, always: bool = False) -> Callable
             )
         x = input.reshape(-1, input.shape[-count - 1], *image)
         samples = _random_samples
+        if samples is not None and not isinstance(samples, Tensor):
+            raise wrong(f"{name}: _random_samples", "Tensor", samples)
         if samples is None:
             samples = rand(*x.shape[:2], count, dtype=input.dtype, device=input.device)
         # The samples of two axes come in the order of x and y.

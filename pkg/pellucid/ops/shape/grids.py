@@ -151,7 +151,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return rows ** (powers if increasing else flip(powers, 0)) if count else rows.new_empty(len(x), 0)
 
 
-@function(aten="range.step(start, end, step=1)")
+@function(aten="range.step(start, end, step=1, *, dtype=None, layout=None, device=None, pin_memory=None)")
 def range(
     start=0, end=None, step=1, *, dtype: DType | None = None, device=None, requires_grad: bool = False
 ) -> Tensor:
@@ -166,5 +166,5 @@ def range(
         raise RangeError(f"step {step} does not lead from {start} to {end}.")
     warnings.warn("torch.range is deprecated. Use torch.arange, which ends before its end.", stacklevel=3)
     d = get_default_dtype() if dtype is None else dtype
-    places = arange(int((end - start) / step) + 1, dtype=float32 if d.is_floating_point else d, device=device)
+    places = arange(int((end - start) / step) + 1, dtype=d if d.itemsize >= 4 else float32, device=device)
     return (places * step + start).to(d).requires_grad_(requires_grad)
