@@ -222,7 +222,7 @@ def test_integers_that_fill_and_index_take_no_gradient(device):
         m.fill_(x[0])
     with pytest.raises(GradientError, match="masked_fill_: the value requires grad"):
         m.masked_fill_(pellucid.tensor([True, False], device=device), x[0])
-    with pytest.raises(DTypeError, match="setitem: values of pellucid.float32"):
+    with pytest.raises(DTypeError, match="setitem: values of"):
         m[pellucid.tensor([1, 0], device=device)] = x
     assert not m.requires_grad
     (m * x).sum().backward()

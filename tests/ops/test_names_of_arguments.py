@@ -167,7 +167,6 @@ def test_settings_by_their_names():
     ("name", "instead"),
     [
         ("kl_div", "torch.nn.functional.kl_div"),
-        ("range", "torch.arange"),
         ("symeig", "torch.linalg.eigh"),
     ],
 )
