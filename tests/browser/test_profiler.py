@@ -17,7 +17,7 @@ def _dispatches_are_timed_and_named(selenium):
 
     x = torch.rand(200, 200)
     torch.webgpu.flush()
-    for _ in range(2):
+    for _ in range(30):  # windows of which each makes a part of the plan
         y = step(x)
         torch.webgpu.flush()
         del y
