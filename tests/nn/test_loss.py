@@ -182,7 +182,7 @@ def test_targets_must_be_classes(device):
     x = pellucid.tensor(floats(4, 5), device=device)
     with pytest.raises(IndexError, match="index 5"):
         pellucid.nn.functional.cross_entropy(x, pellucid.tensor([0, 5, 1, 2], device=device)).item()
-    with pytest.raises(TypeError, match="class indices must be int64"):
+    with pytest.raises(TypeError, match="class indices must be integers"):
         pellucid.nn.functional.nll_loss(x, pellucid.tensor([0.0, 1.0, 1.0, 2.0], device=device))
 
 

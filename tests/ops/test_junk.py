@@ -48,7 +48,7 @@ TAKEN = {
     *((name, argument, "None") for name in ("max", "min") for argument in ("dim", "other")),
     *((name, "unbiased", "None") for name in ("var", "std", "var_mean", "std_mean")),
     ("arange", "start", "None"), ("arange", "end", "None"), ("randint", "size", "None"),
-    ("randint_like", "high", "None"), ("normal", "size", "1"),
+    ("randint_like", "high", "None"), ("normal", "size", "1"), ("view_copy", "dtype", "None"),
     *(("normal", name, "a tensor") for name in ("mean", "std")),
     *((name, "out_dtype", "None") for name in ("mm", "bmm", "addmm", "baddbmm")),
     *((f"{name}split", "indices", "None") for name in ("tensor_", "h", "v", "d")),

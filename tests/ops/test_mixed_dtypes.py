@@ -67,6 +67,11 @@ CALLS = {
 }
 
 
+# Where integers of one width stand for those of another: numpy's have 32 bits in a page.
+CLASSES = {"nll", "cross entropy"}
+PLACES = {"mask", "mask of rows", "numbers", "numbers, one value", "list"}
+
+
 def outcome(call, *args, **kwargs):
     try:
         return call(*args, **kwargs)
@@ -91,6 +96,10 @@ def test_two_dtypes(name):
     for types in itertools.product(DTYPES, DTYPES):
         given = [[made(lib, d, k) for k, d in enumerate(types, 1)] for lib in (torch, pellucid)]
         theirs, ours = outcome(CALLS[name], torch, *given[0]), outcome(CALLS[name], pellucid, *given[1])
+        if (name in CLASSES and types[1] == "int32") or (name in PLACES and {*types} == {"int32", "int64"}):
+            assert isinstance(theirs, Exception)
+            assert "float" not in types[0] or not isinstance(ours, Exception), (types, ours)
+            continue
         agree(theirs, ours, types)
 
 

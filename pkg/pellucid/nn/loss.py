@@ -11,7 +11,7 @@ from ..ops.elementwise.activations import logsigmoid, softplus
 from ..ops.elementwise.losses import bernoulli, huber
 from ..ops.index.gather import gather
 from ..ops.norm.softmax import log_softmax
-from ..tensors.dtypes import bool_, int64, uint8
+from ..tensors.dtypes import bool_
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
 from .older_reduction import takes_older
@@ -198,9 +198,10 @@ def nll_loss(
         IndexError: a target is not a class; raised by the next read.
     """
     k = _class_axis("nll_loss", input, target)
-    if target.dtype not in (int64, uint8):
+    # Of any width, where PyTorch takes int64 and uint8: numpy's integers have 32 bits in a page.
+    if not target.dtype.is_integer:
         raise DTypeError(
-            f"nll_loss: target is {target.dtype}; class indices must be int64. Convert them with .long()."
+            f"nll_loss: target is {target.dtype}; class indices must be integers. Convert them with .long()."
         )
     ignored = target == index(ignore_index, "ignore_index")
     safe = target.masked_fill(ignored, 0)

@@ -285,11 +285,13 @@ def put(x: Tensor, key: Any, value: Any) -> None:
 
 def _fits(x: Tensor, key: Any, value: Tensor) -> None:
     """Refuse values of another dtype for places that are given by tensors or lists; one value for all places
-    of masks is converted.
+    of masks is converted, and so are integers of another width: numpy's have 32 bits in a page.
 
     Raises:
         DTypeError: they are.
     """
+    if x.dtype.is_integer and value.dtype.is_integer:
+        return
     parts = [np.asarray(k) if isinstance(k, list) else k for k in (key if isinstance(key, tuple) else (key,))]
     masks = [k.dtype in (dt.bool_, np.bool_) for k in parts if isinstance(k, (Tensor, np.ndarray)) and k.ndim]
     if masks and not (value.numel() == 1 and all(masks)):
