@@ -277,8 +277,8 @@ def _converted(made: Any, cls: type) -> Any:
     if isinstance(made, Tensor) and not isinstance(made, cls):
         return as_subclass(made, cls)
     if isinstance(made, (tuple, list)) and type(made) is not type(Tensor.shape):
-        parts = [_converted(m, cls) for m in made]
-        return made._make(parts) if hasattr(made, "_make") else type(made)(parts)  # type: ignore[attr-defined]
+        make = getattr(made, "_make", type(made))  # named tuples take their parts one by one
+        return make([_converted(m, cls) for m in made])
     return made
 
 
