@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import chromium
-from . import packages, plot, table
+from . import ops, packages, plot, table
 from .packages import PEERS
 from .results import OURS
 from .session import Session
@@ -38,37 +38,52 @@ def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     names = ", ".join(row["name"] for row in ROWS)
     add("--rows", metavar="ROW,...", help=f"default: all that suit the adapter; {names}")
     add(
+        "--ops",
+        nargs="*",
+        metavar="NAME",
+        help="rows of benchmarks/ops.py that have NAME in theirs, beside tfjs and jax; without NAME all that "
+        "DIR/ops.json lacks, which each run extends",
+    )
+    add("--mbytes", type=float, metavar="N", help="size of x in --ops; default 1, with --gpu 64")
+    add("--minutes", type=float, metavar="M", help="--ops begins no further row after so long")
+    add(
+        "--most-seconds",
+        type=float,
+        metavar="S",
+        help="--ops asks a library for no call that would take longer, by what smaller ones take; default 1",
+    )
+    add(
         "--repetitions",
         type=at_least_one,
         metavar="N",
-        help="of each row; default 7, with --gpu 5 for the time it takes",
+        help="of each row; default 7, with --gpu or --ops 5 for the time it takes",
     )
     add(
         "--repetition-ms",
         type=float,
-        default=200,
         metavar="MS",
-        help="each library queues as many units as take it about so long; default 200",
+        help="each library queues as many units as take it about so long; default 200, "
+        "with --ops 20, and 40 with --gpu",
     )
     add(
         "--warm-ms",
         type=float,
         metavar="MS",
-        help="of work before each repetition, to bring the clock up; default 150 with --gpu, else 0",
+        help="of work before each repetition, to bring the clock up; default 150 with --gpu, else 0; with "
+        "--gpu and --ops 30, before each round of all libraries",
     )
     add(
         "--row-seconds",
         type=float,
-        default=90,
         metavar="S",
-        help="after so long a row gets no more than three repetitions; default 90",
+        help="after so long a row gets no more than three repetitions, with --ops no more than it has; "
+        "default 90, with --ops 10",
     )
     add(
         "--call-seconds",
         type=float,
-        default=120,
         metavar="S",
-        help="a library that does not answer for so long leaves the row; default 120",
+        help="a library that does not answer for so long leaves the row; default 120, with --ops and --gpu 30",
     )
     add("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
     add("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")
@@ -138,11 +153,18 @@ def chosen_peers(names: list[str]) -> list[str]:
 
 
 def choose(options: argparse.Namespace) -> None:
-    """Set what was left open and depends on the adapter."""
-    if options.repetitions is None:
-        options.repetitions = 5 if options.gpu else 7
-    if options.warm_ms is None:
-        options.warm_ms = 150.0 if options.gpu else 0.0
+    """Set what was left open and depends on the adapter and the kind of rows."""
+    others = {
+        "repetitions": 5 if options.gpu else 7,
+        "repetition_ms": 200.0,
+        "warm_ms": 150.0 if options.gpu else 0.0,
+        "row_seconds": 90.0,
+        "call_seconds": 120.0,
+    }
+    chosen = others if options.ops is None else ops.defaults(options.gpu)
+    for name, value in chosen.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -153,20 +175,42 @@ def run(options: argparse.Namespace) -> int:
     Raises: SystemExit when what it needs is not here.
     """
     if options.source:
+        if options.ops is not None:
+            return ops.write(ops.read(options.source), options.out)
         results = read(options.source)
         packages.tools()
         return write(results, options)
-    rows, names = chosen_rows(options), chosen_peers(options.names)
+    if options.ops is None:
+        rows, names = chosen_rows(options), chosen_peers(options.names)
+    else:
+        rows, names = [], ops.chosen(options.names)
     if options.carry:
         build, target = options.llama, options.carry
         copied = packages.carry_llama(build, target) if build else packages.carry(names, target)
         print(f"bench: {copied / 1e6:.1f} MB in {target}")
         return 0
     if options.pytorch or options.llama:
+        if options.ops is not None:
+            raise SystemExit("bench: PyTorch measures these rows by `python benchmarks/ops.py --pytorch`")
         if options.names:
             raise SystemExit(f"bench: --pytorch and --llama measure no other library ({', '.join(names)})")
         choose(options)
         return natively(rows, options)
+    opens(options)
+    if options.ops is not None:
+        return ops.run(options, names)
+    if "ort" in names:
+        packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
+    session = Session(options, rows, names)
+    session.run()
+    return write(session.results(), options)
+
+
+def opens(options: argparse.Namespace) -> None:
+    """See to the site and the browser.
+
+    Raises: SystemExit when there is no browser.
+    """
     if options.site is None:
         # Only here: a machine that was given a ready site needs neither the environment nor npm nor pip.
         import machine
@@ -175,18 +219,14 @@ def run(options: argparse.Namespace) -> int:
         machine.browser(options.chromium)
         options.site = SITE
         site_builder.ensure()
-        packages.tools()
-    if "ort" in names:
-        packages.graphs(decoder=any(row["kind"] in ("prefill", "decode") for row in rows))
+        if options.ops is None:
+            packages.tools()
     choose(options)
     try:
         chromium.find(options.chromium)
     except FileNotFoundError as error:
         raise SystemExit(f"bench: {error}") from None
     chromium.end_with_us()
-    session = Session(options, rows, names)
-    session.run()
-    return write(session.results(), options)
 
 
 def natively(rows: list[dict[str, Any]], options: argparse.Namespace) -> int:

@@ -38,9 +38,12 @@ class Session:
         options: of `driver.add_options`.
         rows: of rows.json.
         names: the peers.
+        recorder: what takes the page's events.
     """
 
-    def __init__(self, options: argparse.Namespace, rows: list[dict[str, Any]], names: list[str]) -> None:
+    def __init__(
+        self, options: argparse.Namespace, rows: list[dict[str, Any]], names: list[str], recorder: Any = None
+    ) -> None:
         self.options = options
         self.job = {
             "libraries": libraries(names),
@@ -53,7 +56,7 @@ class Session:
                 "warm_ms": options.warm_ms,
             },
         }
-        self.recorder = Recorder(rows)
+        self.recorder = recorder or Recorder(rows)
         self.failure: str | None = None
         self.noise: dict[str, float] = {}
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -123,7 +126,7 @@ class Session:
                 self._end_row()
                 self._row = event["row"], noise.Watch(process)
             self.recorder.take(event)
-            report(event)
+            self.report(event)
         self.failure = f"the page was silent for {patience:g} s"
 
     def _end_row(self) -> None:
@@ -131,23 +134,22 @@ class Session:
             name, watch = self._row
             self._row_noise[name] = watch.shares()
 
-
-def report(event: dict[str, Any]) -> None:
-    """Say on standard error how far it is."""
-    match event:
-        case {"kind": "row", "row": row}:
-            text = f"bench: {row}"
-        case {
-            "kind": "sample",
-            "phase": "queued",
-            "repetition": r,
-            "library": library,
-            "form": form,
-            "ms": ms,
-        }:
-            text = f"  {r} {library}/{form} {ms:.3f} ms"
-        case {"kind": "failed" | "unavailable", "library": library, **rest}:
-            text = f"  {library}: {rest.get('why') or rest.get('error')}"
-        case _:
-            return
-    print(text, file=sys.stderr, flush=True)
+    def report(self, event: dict[str, Any]) -> None:
+        """Say on standard error how far it is."""
+        match event:
+            case {"kind": "row", "row": row}:
+                text = f"bench: {row}"
+            case {
+                "kind": "sample",
+                "phase": "queued",
+                "repetition": r,
+                "library": library,
+                "form": form,
+                "ms": ms,
+            }:
+                text = f"  {r} {library}/{form} {ms:.3f} ms"
+            case {"kind": "failed" | "unavailable", "library": library, **rest}:
+                text = f"  {library}: {rest.get('why') or rest.get('error')}"
+            case _:
+                return
+        print(text, file=sys.stderr, flush=True)

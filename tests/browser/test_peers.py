@@ -16,8 +16,9 @@ from static_server import StaticServer
 
 sys.path.append(str(ROOT / "benchmarks"))
 
-from peers import packages
+from peers import ops, packages
 from peers.ours import data
+from peers.ours import ops as ours
 
 MEASURE = """
 async ([row, k]) => {
@@ -228,6 +229,62 @@ def test_what_a_library_cannot_do_is_said(peers_page):
     assert other == {"unavailable": "not offered by the library"}
 
 
+@pytest.mark.parametrize("n", [2, 5000, 1 << 14])
+def test_permutations_and_places_are_the_same_in_both_languages(peers_page, n):
+    call = """async (n) => {
+      const { permutation, places } = await import("/page/data.js");
+      return [[...permutation(n)], [...places(n)]];
+    }"""
+    order, places = peers_page.evaluate(call, n)
+    assert order == data.permutation(n).tolist()
+    assert sorted(order) == list(range(n))
+    assert places == data.places(n).tolist()
+
+
+def test_operands_of_ops_are_the_same_in_both_languages(peers_page):
+    call = """async () => {
+      const { constants, shapes, values } = await import("/page/op_values.js");
+      const made = values(64);
+      const lists = Object.entries(made).map(([name, numbers]) => [name, [...numbers]]);
+      return [Object.fromEntries(lists), shapes(64), constants(64, made)];
+    }"""
+    found, shapes, fixed = peers_page.evaluate(call)
+    expected = ours.values(64)
+    for name, numbers in found.items():
+        np.testing.assert_allclose(numbers, expected[name].astype(float), rtol=1e-6, err_msg=name)
+    assert set(expected) == {*found, *shapes}
+    assert all(list(expected[name].shape) == shape for name, shape in shapes.items())
+    assert fixed == {"side": 64, "count": 4096, "top": int(expected["i"].max()) + 1}
+
+
+def test_expressions_of_ops_are_javascript(peers_page):
+    texts = [
+        text
+        for row in ops.EXPRESSIONS.values()
+        for found in (row.get("tfjs"), row.get("jax"))
+        for text in (
+            [found] if isinstance(found, str) else [(found or {}).get(k) for k in ("run", "setup", "read")]
+        )
+        if text
+    ]
+    call = "(texts) => texts.forEach((text) => new Function(`return ${text}`))"
+    peers_page.evaluate(call, texts)
+    assert len(texts) > len(ops.EXPRESSIONS)
+
+
+def test_the_numbers_that_are_compared_are_those_behind_indices(peers_page):
+    call = """async ([numbers, row, x]) => {
+      const { taken } = await import("/page/op_values.js");
+      return [...taken(numbers, row, x)];
+    }"""
+    x = [1, 2, 3, 4]
+    cases = {None: [1, 0], "all": [2, 1], "rows": [2, 3], "columns": [3, 2]}
+    for indexes, expected in cases.items():
+        assert peers_page.evaluate(call, [[1, 0], {"indexes": indexes, "side": 2}, x]) == expected
+    odd = "async () => [...(await import('/page/op_values.js')).taken([NaN, Infinity, -Infinity], {}, [])]"
+    assert peers_page.evaluate(odd) == [ours.NAN, ours.INFINITY, ours.MINUS_INFINITY]
+
+
 @pytest.mark.slow
 def test_a_page_that_crashes_ends_the_run_at_once(tmp_path):
     """What was measured by then is written."""
@@ -271,3 +328,29 @@ def test_the_smallest_row_with_a_peer(tmp_path):
     assert results["own"]["python_us_per_op"] > 0
     assert "swiftshader" in json.dumps(results["machine"]["adapter"]).lower()
     assert row["row"]["title"] in (tmp_path / "peers.md").read_text()
+
+
+@pytest.mark.slow
+def test_an_op_beside_its_peers(tmp_path):
+    """Every library gives what ours gives; a later run adds its rows to the file."""
+    try:
+        for name in ops.PEERS:
+            packages.PEERS[name].job()
+    except machine.SetupError as error:
+        pytest.skip(str(error))
+    command = [SCRIPTS / "bench", "--peers", "--site", SITE, "--out", tmp_path, "--mbytes", "0.0625"]
+    command += ["--repetitions", "1", "--ops"]
+    for names in (["argmax, rows", "bincount"], ["F.max_pool2d"]):
+        done = subprocess.run([*command, *names], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "ops.json").read_text())
+    assert list(results["rows"]) == ["argmax, rows", "bincount", "F.max_pool2d"]
+    for name, row in results["rows"].items():
+        assert set(row) == {"pellucid", *ops.PEERS}
+        for library, found in row.items():
+            if (name, library) == ("bincount", "jax"):
+                assert found == {"none": "no such op"}
+            else:
+                assert "none" not in found or "longer queue" in found["none"], (name, library, found)
+    assert "3 rows, 260 not yet measured; tfjs in" in done.stdout.splitlines()[-1]
+    assert "| bincount |" in (tmp_path / "ops.md").read_text()

@@ -343,10 +343,11 @@ def test_the_plot_shows_speeds():
 
 @pytest.mark.parametrize(("gpu", "expected"), [(True, (5, 150)), (False, (7, 0))])
 def test_settings_that_go_with_the_adapter(gpu, expected):
-    options = SimpleNamespace(gpu=gpu, repetitions=None, warm_ms=None)
+    names = ("ops", "repetitions", "repetition_ms", "warm_ms", "row_seconds", "call_seconds")
+    options = SimpleNamespace(gpu=gpu, **dict.fromkeys(names))
     driver.choose(options)
     assert (options.repetitions, options.warm_ms) == expected
-    options = SimpleNamespace(gpu=gpu, repetitions=2, warm_ms=0)
+    options = SimpleNamespace(gpu=gpu, **dict.fromkeys(names) | {"repetitions": 2, "warm_ms": 0})
     driver.choose(options)
     assert (options.repetitions, options.warm_ms) == (2, 0)
 

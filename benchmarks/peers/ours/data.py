@@ -58,6 +58,35 @@ def sample(k: int, checked: int, seed: int, shared: int | None = None) -> list[i
     return sorted(near + others)
 
 
+FACTORS = (0x9E3779B1, 0x85EBCA6B, 0xC2B2AE35)
+
+
+def permutation(n: int) -> np.ndarray:
+    """The integers of [0, n) in an order that a function of their index gives: a bijection of the next power
+    of two, cut off."""
+    width = max(1, (n - 1).bit_length())
+    mask, half = np.uint32((1 << width) - 1), np.uint32((width + 1) >> 1)
+    x = np.arange(1 << width, dtype=np.uint32)
+    for factor in FACTORS:
+        x ^= x >> half
+        x = (x * np.uint32(factor)) & mask
+    x ^= x >> half
+    return x[x < n].astype(np.int64)
+
+
+# So many places at either end of a large output are compared, and so many in all.
+ENDS, PLACES = 64, 4096
+
+
+def places(n: int) -> np.ndarray:
+    """Which of n numbers are compared: all, or those at both ends and others by chance, a function of n."""
+    if n <= PLACES:
+        return np.arange(n)
+    found = bits((PLACES,), 0).astype(np.int64) * n >> 24
+    found[:ENDS], found[-ENDS:] = np.arange(ENDS), np.arange(n - ENDS, n)
+    return found
+
+
 @lru_cache(maxsize=8)
 def weights(n: int) -> np.ndarray:
     """What the elements of an output are weighted with."""

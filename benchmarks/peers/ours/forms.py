@@ -27,6 +27,8 @@ class Form:
         note: what a reader of the table should know.
         fusion: whether launches may be fused, as they are unless a user says otherwise.
         left: what the units left behind besides their outputs.
+        held: how many outputs are held, while earlier ones go; without it all are.
+        read: the numbers of an output that are compared; without it all of a tensor's.
         replays: how many calls were replayed so far, where the form is compiled.
     """
 
@@ -35,5 +37,7 @@ class Form:
     note: str = ""
     fusion: bool = True
     left: Callable[[], list[np.ndarray]] | None = None
+    held: int | None = None
+    read: Callable[[Any], np.ndarray] | None = None
     replays: Callable[[], int] | None = None
     follows: bool = False

@@ -53,14 +53,16 @@ class Measure:
 
     def prepare(self, row: Row) -> dict:
         """Make a row's inputs."""
+        from .ops import op
         from .rows import ROWS
 
+        kinds = {**ROWS, "op": op}
         self.finish()
         self._waits = row.get("waits", False)
-        if row["kind"] not in ROWS:
+        if row["kind"] not in kinds:
             return {"unavailable": "not offered"}
         try:
-            self._forms = ROWS[row["kind"]](row)
+            self._forms = kinds[row["kind"]](row)
         except Unavailable as error:
             return {"unavailable": str(error)}
         torch.webgpu.synchronize()
@@ -94,7 +96,13 @@ class Measure:
             form.before(k)
         counted = self._counters(form)
         began = time.perf_counter()
-        outputs = [form.unit(i) for i in range(k)]
+        if form.held is None:
+            outputs = [form.unit(i) for i in range(k)]
+        else:
+            outputs = []
+            for i in range(k):
+                outputs.append(form.unit(i))
+                del outputs[: -form.held]
         queued = time.perf_counter()
         if not self._waits:
             torch.webgpu.synchronize()
@@ -102,7 +110,8 @@ class Measure:
         counted = {name: value - counted[name] for name, value in self._counters(form).items()}
         units = draw()
         taken = [outputs[i] for i in units]
-        checks = [checksum(out.numpy() if isinstance(out, torch.Tensor) else out) for out in taken]
+        read = form.read or (lambda out: out.numpy() if isinstance(out, torch.Tensor) else out)
+        checks = [checksum(read(out)) for out in taken]
         left = [checksum(values) for values in form.left()] if form.left else []
         errors, error = self._trap.caught().to_py()
         return {
@@ -114,6 +123,7 @@ class Measure:
             "left": left,
             "errors": errors,
             "error": error,
+            "lost": self._trap.lost(),
             "counters": counted,
         }
 

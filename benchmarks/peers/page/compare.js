@@ -2,6 +2,7 @@
 // that was seen is posted to the driver as it happens; what it means is decided there.
 
 import { Library } from "./library.js";
+import { measureOp } from "./ops.js";
 import { settledUnits, togetherOf } from "./units.js";
 import { Warmup } from "./warmup.js";
 
@@ -170,13 +171,18 @@ try {
   // An adapter of software has no clock to bring up.
   const warmup = settings.warm_ms > 0 && !adapter.info.isFallbackAdapter ? await Warmup.open(adapter) : null;
   const warmUp = async () => (await warmup?.run(settings.warm_ms)) ?? null;
-  const open = libraries.map((options) => new Library(options));
+  const open = libraries.map((options) => new Library(options)); // the first is Pellucid
+  const end = performance.now() + 60_000 * (settings.minutes ?? Infinity);
   for (const row of rows) {
+    if (performance.now() > end) break;
     await tell({ kind: "row", row: row.name });
-    await measure(row, open, settings, warmUp);
+    if (row.kind === "op") await measureOp(row, open, settings, warmUp, tell);
+    else await measure(row, open, settings, warmUp);
   }
-  await warmUp();
-  await tell({ kind: "own", ...(await costs(open[0], settings)) }); // the first is Pellucid
+  if (rows.some(({ kind }) => kind !== "op")) {
+    await warmUp();
+    await tell({ kind: "own", ...(await costs(open[0], settings)) });
+  }
 } catch (error) {
   failure = String(error?.stack ?? error);
 }

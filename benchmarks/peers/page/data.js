@@ -44,6 +44,40 @@ export function sample(k, checked, seed, shared = k) {
   return [...near, ...others].sort((a, b) => a - b);
 }
 
+/** The integers of [0, n) in an order that a function of their index gives: a bijection of the next power of two, cut off. */
+export function permutation(n) {
+  let width = 1;
+  while (1 << width < n) width++;
+  const [mask, half] = [(1 << width) - 1, (width + 1) >> 1];
+  const order = new Int32Array(n);
+  for (let i = 0, filled = 0; filled < n; i++) {
+    let x = i;
+    for (const factor of FACTORS) {
+      x ^= x >>> half;
+      x = Math.imul(x, factor) & mask;
+    }
+    x ^= x >>> half;
+    if (x < n) order[filled++] = x;
+  }
+  return order;
+}
+
+const FACTORS = [0x9e3779b1, 0x85ebca6b, 0xc2b2ae35];
+
+// So many places at either end of a large output are compared, and so many in all.
+const ENDS = 64;
+const PLACES = 4096;
+
+/** Which of n numbers are compared: all, or those at both ends and others by chance, a function of n. */
+export function places(n) {
+  if (n <= PLACES) return Int32Array.from({ length: n }, (_, i) => i);
+  return Int32Array.from({ length: PLACES }, (_, i) => {
+    if (i < ENDS) return i;
+    if (i >= PLACES - ENDS) return n - PLACES + i;
+    return Math.floor((bits(i) * n) / (1 << 24));
+  });
+}
+
 /** 24 bits; every input bit reaches each of them by two rounds of shift and multiply. */
 function bits(x) {
   x = Math.imul(x ^ (x >>> 16), 0x7feb352d);

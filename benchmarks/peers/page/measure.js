@@ -9,13 +9,14 @@
 //       before(k)   prepares k units outside the measured time
 //       follows     whether the units go on with what `before` began, so that nothing may come between
 //       after()     gives back what the form holds
-//       read(output)  instead of the library's
+//       sync, read, free  instead of the library's
+//       held        how many outputs are held; earlier ones are freed as others come. Without it all are
 //       left()      resolves to what the units left behind besides their outputs, arrays of numbers
 //     An output may be an array of numbers that was read already. In a row with `waits` each unit waits for its own.
 //   Unavailable is thrown by a row that the library cannot do; the message says why.
 
 import { checksum, sample } from "./data.js";
-import { caught } from "./trap.js";
+import { caught, lost } from "./trap.js";
 
 export class Unavailable extends Error {}
 
@@ -55,27 +56,29 @@ export class Measure {
    * them by chance, half among the first `shared`; they are drawn from `seed` when the clock has stopped.
    */
   async repeat(form, k, checked, shared, seed) {
-    const { unit, before, follows, left, read = this.#library.read } = this.#forms[form];
+    const { unit, before, follows, left, held = k, ...own } = this.#forms[form];
+    const { sync, read, free } = { ...this.#library, ...own };
     if (follows) await before(k);
     const outputs = [];
     const began = performance.now();
     for (let i = 0; i < k; i++) {
       const output = unit(i);
       outputs.push(output instanceof Promise ? await output : output);
+      if (outputs.length > held) free(outputs.shift());
     }
     const queued = performance.now();
-    if (!this.#waits) await this.#library.sync(outputs);
+    if (!this.#waits) await sync(outputs);
     const done = performance.now();
     const units = sample(k, checked, seed, shared);
     const checks = [];
     for (const i of units) {
       checks.push(checksum(ArrayBuffer.isView(outputs[i]) ? outputs[i] : await read(outputs[i])));
     }
-    for (const output of outputs) if (!ArrayBuffer.isView(output)) this.#library.free(output);
+    for (const output of outputs) if (!ArrayBuffer.isView(output)) free(output);
     const remains = ((await left?.()) ?? []).map(checksum);
     const [errors, error] = caught();
     const [ms, host_ms] = [(done - began) / k, (queued - began) / k];
-    return { k, ms, host_ms, units, checks, left: remains, errors, error };
+    return { k, ms, host_ms, units, checks, left: remains, errors, error, lost: lost() };
   }
 
   /** Give back what the row holds. */

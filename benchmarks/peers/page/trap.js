@@ -1,6 +1,6 @@
 // Counts the WebGPU errors that nobody caught, on every device that this worker opens: work that was refused takes no time.
 
-const seen = { count: 0, first: null };
+const seen = { count: 0, first: null, lost: undefined };
 
 /** Begin to watch; before any device is opened. */
 export function trap() {
@@ -10,6 +10,9 @@ export function trap() {
     device.addEventListener("uncapturederror", ({ error }) => {
       seen.count++;
       seen.first ??= error.message.slice(0, 400);
+    });
+    device.lost.then(({ reason, message }) => {
+      if (reason !== "destroyed") seen.lost = message.slice(0, 400) || reason;
     });
     return device;
   };
@@ -22,3 +25,6 @@ export function caught() {
   seen.first = null;
   return found;
 }
+
+/** Why a device was lost, if one was. It stays so: nothing that it is given is done. */
+export const lost = () => seen.lost;

@@ -3,6 +3,7 @@
 import { series, uniform } from "../data.js";
 import { blockParameters } from "../models.js";
 import { block, layerNorm, parameters } from "./jax_layers.js";
+import { ops } from "./jax_ops.js";
 import { train } from "./jax_train.js";
 
 export async function open({ packages }) {
@@ -19,7 +20,7 @@ export async function open({ packages }) {
     sync,
     read: (output) => output.ref.data(),
     free: (output) => output.dispose(),
-    rows: { ...(await rows(jax, sync)), ...train(jax, sync) },
+    rows: { ...(await rows(jax, sync)), ...train(jax, sync), ...ops(jax) },
   };
 }
 

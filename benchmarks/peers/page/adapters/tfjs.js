@@ -1,6 +1,7 @@
 // TensorFlow.js on its WebGPU backend. It has no graph compiler, so each row has the eager form alone.
 
 import { series, uniform } from "../data.js";
+import { ops } from "./tfjs_ops.js";
 import { train } from "./tfjs_train.js";
 import { block, layerNorm, parameters, scan } from "./tfjs_layers.js";
 import { blockParameters } from "../models.js";
@@ -29,7 +30,7 @@ export async function open({ packages }) {
     sync,
     read: (output) => output.data(),
     free: (output) => output.dispose(),
-    rows: { ...rows(tf, sync), ...train(tf) },
+    rows: { ...rows(tf, sync), ...train(tf), ...ops(tf) },
   };
 }
 
