@@ -50,7 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
         "--most-seconds",
         type=float,
         metavar="S",
-        help="--ops asks a library for no call that would take longer, by what smaller ones take; default 1",
+        help="--ops asks a library for no call that would take longer, by what smaller ones take; default 4, "
+        "with --gpu 1",
     )
     add(
         "--repetitions",
@@ -83,7 +84,8 @@ def add_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
         "--call-seconds",
         type=float,
         metavar="S",
-        help="a library that does not answer for so long leaves the row; default 120, with --ops and --gpu 30",
+        help="a library that does not answer for so long leaves the row; default 120, with --ops and --gpu "
+        "30",
     )
     add("--chromium", metavar="PATH", help="the browser, as for scripts/browser")
     add("--chromium-arg", action="append", default=[], metavar="FLAG", help="likewise")

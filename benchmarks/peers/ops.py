@@ -149,7 +149,7 @@ def defaults(gpu: bool) -> dict[str, float]:
         "warm_ms": 30.0 if gpu else 0.0,
         "row_seconds": 10.0,
         "call_seconds": 30.0 if gpu else 120.0,
-        "most_seconds": 1.0,
+        "most_seconds": 1.0 if gpu else 4.0,
     }
 
 

@@ -58,6 +58,7 @@ class Measure:
 
         kinds = {**ROWS, "op": op}
         self.finish()
+        self._trap.caught()  # errors that come late are not this row's
         self._waits = row.get("waits", False)
         if row["kind"] not in kinds:
             return {"unavailable": "not offered"}

@@ -32,6 +32,7 @@ export class Measure {
   /** Make a row's inputs. Resolves to { forms: [{ form, note }] } or { unavailable }. */
   async prepare(row) {
     await this.finish();
+    caught(); // errors that come late are not this row's
     this.#waits = row.waits ?? false;
     const make = this.#library.rows[row.kind];
     if (!make) return { unavailable: "not offered by the library" };

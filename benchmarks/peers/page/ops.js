@@ -7,9 +7,12 @@ const BEHIND = 1.5;
 // A call of so many milliseconds gets fewer rounds; one of so many is measured alone.
 const [SLOW_MS, SINGLE_MS] = [50, 250];
 const SLOW_ROUNDS = 3;
-// Parts of the row's side at which another library is tried first, for a queue that takes minutes cannot be ended.
-const PARTS = [8, 4];
-const TURNS = 2;
+// Operands are made for sides that are multiples of the one, and at least the other.
+const [STEP, LEAST_SIDE] = [32, 64];
+// Parts of the row's side at which another library is tried first, for a queue that takes minutes cannot be ended. From each to
+// the next there are four times as many numbers.
+const PARTS = [8, 4, 2];
+const TURNS = 3;
 
 /** A library in one form in one row. */
 class Lane {
@@ -56,43 +59,57 @@ class Lane {
 }
 
 /**
- * Milliseconds of a call at full size, by those at the two smaller sizes, from each of which there are four times as many numbers
- * to the next: it grows by as much at each of two more such steps.
+ * Seconds of a call at full size, if it grows at each step as at the last one; and at the next size. Null where one time alone is
+ * known.
  */
-const foreseen = ([first, second]) => second * Math.max(1, second / first) ** 2;
+function foreseen(times) {
+  if (times.length < 2) return null;
+  const [before, last] = times.slice(-2);
+  const growth = Math.max(1, last / before);
+  const steps = Math.log2(PARTS[times.length - 1]);
+  return { whole: (last * growth ** steps) / 1000, next: (last * growth) / 1000 };
+}
 
 /** By form, why a library is not asked to do the whole row. */
 async function refused(row, library, settings, tell) {
+  const { call_seconds, most_seconds } = settings;
   const why = new Map();
-  const sides = PARTS.map((part) => row.side / part).filter((side) => side >= 64 && side % 32 === 0);
-  if (sides.length < PARTS.length) return why;
   const times = new Map();
+  const sides = PARTS.map((part) => Math.floor(row.side / part / STEP) * STEP);
+  if (sides[0] < LEAST_SIDE) return why;
+  let open = null; // forms that are not decided
   for (const side of sides) {
-    const { forms } = await library.call("prepare", [{ ...row, side }], settings.call_seconds);
-    for (const { form } of forms ?? []) {
-      if (why.has(form)) continue;
-      const lane = new Lane(library, form, settings.call_seconds);
+    const prepare = () => library.call("prepare", [{ ...row, side }], call_seconds);
+    const { forms } = await prepare();
+    open ??= (forms ?? []).map(({ form }) => form);
+    for (const form of [...open]) {
+      const decide = () => open.splice(open.indexOf(form), 1);
       try {
+        const lane = new Lane(library, form, call_seconds);
         await lane.queue(1); // compiles
         const ms = [];
         for (let turn = 0; turn < TURNS; turn++) ms.push((await lane.queue(1)).ms);
-        times.set(form, [...(times.get(form) ?? []), Math.min(...ms)]);
+        const found = [...(times.get(form) ?? []), Math.min(...ms)];
+        times.set(form, found);
+        const seconds = foreseen(found);
+        if (seconds === null) continue;
+        if (seconds.whole <= most_seconds) decide();
+        else if (seconds.next > most_seconds || found.length === sides.length) {
+          decide();
+          const grows = found.map((each, at) => `${each.toPrecision(3)} ms for matrices of ${sides[at]} rows`).join(", ");
+          why.set(form, `a call would take about ${seconds.whole.toPrecision(2)} s: ${grows}`);
+          await tell({ kind: "cut", row: row.name, library: library.name, form, ms: 1000 * seconds.whole });
+        }
       } catch (error) {
+        decide();
+        // What it refuses at this size it may do at the whole, but for what broke it.
+        if (library.running) continue;
         why.set(form, error.message);
-        if (!library.running) await opened(library, settings, tell);
-        await library.call("prepare", [{ ...row, side }], settings.call_seconds);
+        await opened(library, settings, tell);
+        await prepare();
       }
     }
-  }
-  for (const [form, found] of times) {
-    if (found.length < sides.length) continue;
-    const seconds = foreseen(found) / 1000;
-    const [small, large] = found.map((ms) => ms.toPrecision(3));
-    const grows = `${small} ms for matrices of ${sides[0]} rows, ${large} of ${sides[1]}`;
-    if (seconds > settings.most_seconds) {
-      why.set(form, `a call would take about ${seconds.toPrecision(2)} s: ${grows}`);
-      await tell({ kind: "cut", row: row.name, library: library.name, form, ms: 1000 * seconds });
-    }
+    if (open.length === 0) break;
   }
   return why;
 }
