@@ -10,6 +10,8 @@ from hashlib import blake2b
 from itertools import count
 from typing import NamedTuple
 
+import numpy as np
+
 from ...device.commands import (
     ALLOC,
     CODE_BITS,
@@ -23,11 +25,13 @@ from ...device.commands import (
     heads,
     length_of,
 )  # fmt: skip
-from ..launches import RegisteredLaunch, nodes
+from ..launches import LaunchId, RegisteredLaunch, nodes
 from .facts import LaunchFacts, facts_of
 
 # Commands by which the beginning of a window is found again in it.
 _LOOK = 12
+# Words of a window that `outline` looks at, and those by which `repetition` finds its beginning again.
+_GLANCES, _LOOK_AT = 256, 96
 # `structure` walks over every new window: the commands that come most often have branches of their own there.
 _ALLOC_WORDS, _FREE_WORDS = LENGTHS[ALLOC], LENGTHS[FREE]
 
@@ -148,6 +152,36 @@ def structure(words: list[int]) -> tuple[bytes, list[int]] | None:
     digest = blake2b(array("I", numbers), digest_size=16)
     digest.update(array("Q", kinds))
     return digest.digest(), kinds
+
+
+def outline(words: list[int]) -> int:
+    """What windows of one structure share at a glance: how many words, and launches at places between them.
+    Few others have the same."""
+    step = len(words) // _GLANCES | 1  # odd: what repeats is seen at another place each time
+    return hash((len(words), *[word for word in words[::step] if type(word) is LaunchId]))
+
+
+def repetition(words: list[int], window: np.ndarray) -> int:
+    """After how many words the launches of a window begin anew, as `period` says of all commands; 0 if they
+    do not.
+
+    Args:
+        words: the commands.
+        window: the same.
+    """
+    launches = [at for at, word in enumerate(words[:_LOOK_AT]) if type(word) is LaunchId]
+    if not launches:
+        return 0
+    first, start = launches[0], np.array(launches)
+    again = np.flatnonzero(window[first + 1 : len(words) // 2 + first + 1] == window[first]) + 1
+    again = again[again + launches[-1] < len(words)]
+    alike = (window[again[:, None] + start] == window[start]).all(1)
+    for after in again[alike].tolist():
+        begins = [at for at in range(after) if type(words[at]) is LaunchId]
+        rows = window[: len(words) // after * after].reshape(-1, after)[:, begins]
+        if (rows == rows[0]).all():
+            return after
+    return 0
 
 
 def period(kinds: list[int]) -> int:

@@ -1,8 +1,8 @@
 """Windows as the host gets them: the first of a kind as recorded, later ones with their launches fused.
 
-A window's structure is all but its patched words. The first time that a structure appears it runs as it is,
-with kernels that exist. From the second time on its windows are known (`known`) and it is planned, a long one
-a part at a time, so that no window waits for a whole plan. Its fused kernels are compiled while windows run
+A window's structure is all but its patched words. The first time that one appears it runs as it is, with
+kernels that exist, and is seen at a glance only (`outline`). From the second time on its windows are known
+(`known`) and it is planned, a long one a part at a time, so that no window waits for a whole plan. Its fused kernels are compiled while windows run
 as recorded; once they are, the plan makes the fused window by picking words. Fused kernels give the bits of
 those that they stand for, so results do not tell when that was.
 """
@@ -19,26 +19,31 @@ import numpy as np
 from ...device.commands import CODE_BITS, first_work
 from ...device.stream import stream
 from ..launches import MOST_LAUNCHES, nodes, on_thin
-from .commands import period, structure
+from .commands import outline, period, repetition, structure
 from .known import Ends, Known, Pattern, PlanCache
 from .plan import FusionPlan, planning
 
-# Structures that were met once and are remembered; past that they are forgotten: a program may never repeat
+# Outlines that were met once and are remembered; past that they are forgotten: a program may never repeat
 # itself. Words of all plans that are kept; past that the plans used longest ago go.
-_MOST_STRUCTURES = 4096
+_MOST_OUTLINES = 4096
 _MOST_WORDS = 1 << 18
 # How much of a plan is made at a window, in launches that are looked at: a part of its words, and no less
 # than this. Writing a kernel counts as many, and what is done too much is left out of the next windows. So
 # windows that run as recorded take little longer while they are planned.
 _TURNS, _LEAST = 128, 4
+# To find a structure takes a third of the time in which Python records the window: where plans are made in
+# parts, windows of so many times as many words come before another one is looked at.
+_REST = 3
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 
 
 # Called with the commands of every window and the plan that is applied to them: traces.
 on_rewrite: list[Callable[[list[int], FusionPlan | None], None]] = []
-# Structures that were met once.
-_met: set[bytes] = set()
+# Outlines that were met, and the repetition of windows that are full.
+_met: dict[int, int] = {}
+# Words of windows that come before another structure is looked at.
+_rest = 0
 _known = PlanCache(_MOST_WORDS)
 _at_once = False
 # Whether plans are looked for or made. What Python runs in between, such as a finalizer, has windows of its
@@ -49,6 +54,8 @@ _NONE = array("I")
 
 def forget() -> None:
     """Drop all plans, for example because their launches mean nothing to another device."""
+    global _rest
+    _rest = 0
     _met.clear()
     _known.clear()
 
@@ -137,26 +144,33 @@ def _rewrite(words: list[int], window: array, found: Found | None) -> array:
 
 def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> FusionPlan | None:
     """The plan of a window; None while it runs as it is."""
+    global _rest
     is_full = len(words) >= stream().window_words
+    is_whole = _at_once or not stream().open().compiles_beside
+    _rest = 0 if is_whole else max(_rest - len(words), 0)
     if known is None:
+        if not _at_once:
+            seen = outline(words)
+            is_new = seen not in _met
+            if is_new:
+                if len(_met) >= _MOST_OUTLINES:
+                    _met.clear()
+                _met[seen] = repetition(words, window) if is_full else 0
+            if is_full:
+                stream().period = _met[seen]
+            if is_new or _rest:
+                return None
+        _rest = 0 if is_whole else _REST * len(words)
         found = structure(words)
         if found is None:
             return None
         key, kinds = found
-        again = period(kinds) if is_full or key in _met or _at_once else 0
-        if is_full:
-            stream().period = again
-        if not _at_once:
-            if not _known.is_due(key):
-                return None
-            if key not in _met:
-                if len(_met) >= _MOST_STRUCTURES:
-                    _met.clear()
-                _met.add(key)
-                return None
+        if not _at_once and not _known.is_due(key):
+            return None
+        again = period(kinds)
         heads = frozenset([nodes[kind].head for kind in {*kinds} & nodes.keys()])
         known = _known.add(key, Pattern(window, kinds), again, heads)
-    elif is_full:
+    if is_full:
         stream().period = known.period
     for plan in known.plans:
         if plan.holds(window):
@@ -166,7 +180,7 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
             return plan
     if len(known.plans) == _MOST_PLANS:
         return None
-    plan = _plan_on(words, known)
+    plan = _plan_on(words, known, is_whole)
     if plan is None:
         return None
     known.uses += _at_once
@@ -174,12 +188,11 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
     return plan if _at_once else None
 
 
-def _plan_on(words: list[int], known: Known) -> FusionPlan | None:
-    """Make a part of a plan, where kernels are compiled beside Python, and else all of it; the whole plan.
+def _plan_on(words: list[int], known: Known, is_whole: bool) -> FusionPlan | None:
+    """Make a part of a plan, or all of it if ``is_whole``; the whole plan.
 
     An interrupt ends the plan that is under way; it is begun anew.
     """
-    is_whole = _at_once or not stream().open().compiles_beside
     if not is_whole and known.under_way is None and not _known.may_begin(known):
         return None
     left = inf if is_whole else known.credit + max(_LEAST, len(words) / _TURNS)
