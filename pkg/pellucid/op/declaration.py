@@ -24,8 +24,6 @@ from .arguments import any_number, number, plain, reader
 from .call import Call
 from .call_path import call_path, is_taken
 from .elementwise import Elementwise, elementwise, moved
-from .plan import VIEW_NAMES
-from .plan_text import NAMES
 from .planning import Op
 from .public import form_of, function, is_written, name_overloads, publish
 from .rules import broadcast, promote
@@ -155,8 +153,8 @@ def op(
             raise TypeError(f"op {name}: a declaration needs a docstring")
         arguments = []
         for p in form_of(function).parameters.values():
-            if is_taken(p.name) or p.name in (NAMES if view is None else VIEW_NAMES):
-                raise TypeError(f"op {name}: the text of plans uses the name {p.name!r}. Choose another.")
+            if is_taken(p.name):
+                raise TypeError(f"op {name}: the text of calls uses the name {p.name!r}. Choose another.")
             annotation = written(p.annotation)
             role = "dynamic" if p.name in dynamic else _ROLES.get(annotation, "static")
             scale = any_number if isinstance(kernel, Elementwise) and "c64" in kernel.texts else number

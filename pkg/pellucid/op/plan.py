@@ -23,7 +23,7 @@ from .call import Call
 from .elementwise import Elementwise, cast_launch
 from .kernel.element_types import NATIVE
 from .kernel.launch import Launch
-from .plan_text import record_function
+from .plan_text import local, record_function
 from .schema import Schema
 from .symbols import SYMBOLS, settled
 
@@ -36,24 +36,19 @@ def view_plan(o: Schema, call: Call):
     d = seen_as[0] if seen_as else m.dtype
     out = meta(shape, d, m.device, tuple(strides))
     scale = {2: " * 2", 1: "", 0.5: " // 2"}[m.dtype.itemsize / d.itemsize]
-    make = _view_factory(", ".join(a.name for a in o.arguments), call.tensors()[0][0], scale)
+    places = {a.name: k for k, a in enumerate(o.arguments)}
+    make = _view_factory(len(places), local(places, call.tensors()[0][0]), scale)
     return make(Tensor, out, delta, LEAF, grad_enabled.get, note_view, object.__new__)
 
 
-# What the text of a view's plan works with.
-VIEW_NAMES = frozenset(
-    ("LEAF", "Tensor", "base", "blank", "delta", "is_recording", "make", "note_view", "run", "seen", "view")
-)
-
-
 @lru_cache(1024)
-def _view_factory(arguments: str, name: str, scale: str):
-    """The text of view plans: those of the same arguments differ in layout and offset only."""
+def _view_factory(arguments: int, name: str, scale: str):
+    """The text of view plans: those of as many arguments differ in layout and offset only."""
     scope: dict[str, Any] = {}
     exec(
         f"""
 def make(Tensor, seen, delta, LEAF, is_recording, note_view, blank):
-    def run({arguments}):
+    def run({", ".join([f"a{k}" for k in range(arguments)])}):
         view = blank(Tensor)
         view._storage = {name}._storage
         view._meta = seen

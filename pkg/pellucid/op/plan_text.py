@@ -21,28 +21,32 @@ from .kernel.turns import check_turns
 from .launches import LaunchId, RegisteredLaunch, register
 from .schema import Schema
 
-# What the text of a plan works with; arguments of ops have other names.
+# What the text of a plan works with. Arguments are called a0, a1, ... there: a text is compiled once for all
+# ops that it fits.
 _MADE_WITH = (
     "stream", "words", "free", "sizes", "ends", "returns", "after", "Storage", "Tensor", "contiguous", "bits",
     "known", "wide", "Result",
 )  # fmt: skip
-NAMES = frozenset({*_MADE_WITH, "IndexError", "blank", "constants", "len", "make", "run", "t"})
 
 
-def _checked_float_bits(o: Schema, d: DType, name: str, value: float) -> int:
+def _checked_float_bits(o: Schema, d: DType, place: int, value: float) -> int:
     """The word of a float32 argument that is not remembered, and may be refused; ``d`` is computed in."""
-    o.within_64_bits(name, value)
-    a = next(a for a in o.arguments if a.name == name)
+    a = o.arguments[place]
+    o.within_64_bits(a.name, value)
     if (a.role == "number" or o.must_fit(a, d)) and not holds(float32, value):
-        raise o.refuse(name, value, float32)
+        raise o.refuse(a.name, value, float32)
     return float_bits(value)
+
+
+def _check_width(o: Schema, place: int, value: float) -> None:
+    o.within_64_bits(o.arguments[place].name, value)
 
 
 def record_function(o: Schema, call: Call, launches: list[Launch], written: str | None):
     metas = dict(call.tensors())
     metas.update(zip(o.outputs, call.outputs, strict=True)) if not written else None
     metas.update(call.temporaries)
-    names = {a.name for a in o.arguments}
+    places = {a.name: k for k, a in enumerate(o.arguments)}
     constants: list[Any] = []
     fresh = {} if written or o.mutates else dict(zip(o.outputs, call.outputs, strict=True))
     fresh |= call.temporaries
@@ -58,9 +62,8 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
             return f"slot{made[name]}"
         if name == "status":
             return str(STATUS_SLOT)
-        root = name.split("[")[0]
-        if root in names:
-            return f"{name}._storage.slot" if name in metas else str(EMPTY_SLOT)
+        if name.split("[")[0] in places:
+            return f"{local(places, name)}._storage.slot" if name in metas else str(EMPTY_SLOT)
         raise KernelError(f"binding {name!r} is neither an argument, an output nor a temporary.")
 
     lines = []
@@ -69,17 +72,19 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
         seen = dict(call.tensors())
         for name, m in original.tensors():
             if seen[name] is not m:
-                if "[" in name:
-                    root = name.split("[")[0]
-                    line = f"{root} = [contiguous(t) for t in {root}]"
-                else:
-                    line = f"{name} = contiguous({name})"
+                root = local(places, name.split("[")[0])
+                line = (
+                    f"{root} = [contiguous(t) for t in {root}]"
+                    if "[" in name
+                    else f"{root} = contiguous({root})"
+                )
                 if line not in lines:
                     lines.append(line)
     if o.mutates:
         for a in o.arguments:
             if a.role == "tensor" and a.name not in o.mutated:
-                lines.append(f"if {a.name}._storage is {o.mutates}._storage: {a.name} = {a.name}.clone()")
+                other, written_to = local(places, a.name), local(places, o.mutates)
+                lines.append(f"if {other}._storage is {written_to}._storage: {other} = {other}.clone()")
     for m in fresh.values():
         stream().check_size(m.nbytes)
     words: list[str] = []
@@ -101,7 +106,6 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
     numbers: list[tuple[int, int, str]] = []
     # Several launches may take one number, whose word is made once.
     given: dict[str, str] = {}
-    places = {a.name: k for k, a in enumerate(o.arguments)}
     for launch in launches:
         head, patches = plan_launch(o, launch, metas)
         words.append(constant(head))
@@ -112,9 +116,11 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
             if "(" in patch:
                 usual = o.arguments[places[name]].default if name is not None and kind == "f32" else None
                 if isinstance(usual, (int, float)):  # mostly left out: its word needs no look-up
-                    patch = f"{float_bits(usual)} if {name} is {constant(usual)} else {patch}"
+                    word = constant(float_bits(usual))
+                    patch = f"{word} if {local(places, name)} is {constant(usual)} else {patch}"
                 elif name and kind == "low" and int in (call.args[name], type(call.args[name])):
-                    patch = f"{name} if 0 <= {name} <= 0xFFFFFFFF else {patch}"
+                    own = local(places, name)
+                    patch = f"{own} if 0 <= {own} <= 0xFFFFFFFF else {patch}"
                 if patch not in given:
                     given[patch] = f"p{len(lines)}"
                     lines.append(f"{given[patch]} = {patch}")
@@ -137,12 +143,13 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
         lines.append(f"words += ({', '.join(words)},)")
     lines += after
     if launches:
-        lines.append(f"if after: after[0]({o.name!r})")
+        lines.append(f"if after: after[0]({constant(o.name)})")
     if o.mutates:
         present = [name for name in o.mutated if call.args[name] is not None]
-        lines += [*[f"{name}._storage.version += 1" for name in present], f"return {o.mutates}"]
+        lines += [f"{local(places, name)}._storage.version += 1" for name in present]
+        lines.append(f"return {local(places, o.mutates)}")
     elif written:
-        lines.append(f"return {written}")
+        lines.append(f"return {local(places, written)}")
     else:
         # As `Tensor` is made, without the call of its constructor.
         results = []
@@ -152,20 +159,26 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
             lines.append(f"t{k}._offset = 0")
             results.append(f"t{k}")
         lines.append(f"return {results[0]}" if o.result is None else f"return Result({', '.join(results)})")
-    arguments = ", ".join(a.name for a in o.arguments)
-    make = _factory(arguments, tuple(lines), len(constants))
+    make = _factory(len(places), tuple(lines), len(constants))
     s = stream()
     run = make(
         constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
-        _contiguous, partial(_checked_float_bits, o, call.compute), float_words, o.within_64_bits, o.result,
+        _contiguous, partial(_checked_float_bits, o, call.compute), float_words, partial(_check_width, o),
+        o.result,
     )  # fmt: skip
     if numbers:
         run.numbers = constants[int(words[len(words) - count].removeprefix("c"))], count, numbers
     return run
 
 
+def local(places: dict[str, int], name: str) -> str:
+    """What an argument, or one of several tensors in it, is called in the text of a plan."""
+    root, bracket, rest = name.partition("[")
+    return f"a{places[root]}{bracket}{rest}"
+
+
 @lru_cache(1024)
-def _factory(arguments: str, lines: tuple[str, ...], constants: int):
+def _factory(arguments: int, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
     text = [f"def make(constants, {', '.join(_MADE_WITH)}):"]
@@ -173,7 +186,7 @@ def _factory(arguments: str, lines: tuple[str, ...], constants: int):
     if unpack:
         text.append(f"    {unpack} = constants")
     text += [
-        f"    def run({arguments}):",
+        f"    def run({', '.join([f'a{k}' for k in range(arguments)])}):",
         "        nonlocal words",
         *[f"        {line}" for line in lines],
         "    return run",
@@ -234,6 +247,7 @@ def plan_launch(
     patches: list[tuple[str, str, str | None]] = []
     patched: list[str] = []
     roles = {a.name: a.role for a in o.arguments}
+    places = {name: k for k, name in enumerate(roles)}
     for field, where in source.fields.items():
         if field in values:
             continue
@@ -249,7 +263,7 @@ def plan_launch(
             values[field] = 0
             if found in metas and found.split("[")[0] in roles:
                 patched.append(field)
-                patches.append((f"{found}._offset", "offset", None))
+                patches.append((f"{local(places, found)}._offset", "offset", None))
             continue
         part, half = field, ""
         if f"params.{field}" not in launch.bind and field not in roles:
@@ -262,20 +276,22 @@ def plan_launch(
             )
         values[field] = 0
         patched.append(field)
+        place = places[name]
+        own = f"a{place}"
         if half == "_real":
-            patches.append((f"known.get({name}.real) or bits({name!r}, {name}.real)", "f32", name))
+            patches.append((f"known.get({own}.real) or bits({place}, {own}.real)", "f32", name))
         elif half == "_imaginary":
-            patches.append((f"known.get({name}.imag) or bits({name!r}, {name}.imag)", "imaginary", None))
+            patches.append((f"known.get({own}.imag) or bits({place}, {own}.imag)", "imaginary", None))
         elif where.type == "f32":
-            patches.append((f"known.get({name}) or bits({name!r}, {name})", "f32", name))
+            patches.append((f"known.get({own}) or bits({place}, {own})", "f32", name))
         elif half == TRUTH:
-            patches.append((f"int(bool({name}))", "truth", name))
+            patches.append((f"int(bool({own}))", "truth", name))
         elif half == "_high":
-            patches.append((f"int({name}) >> 32 & 0xFFFFFFFF", "high", name))
+            patches.append((f"int({own}) >> 32 & 0xFFFFFFFF", "high", name))
         else:
-            word = f"int({name}) & 0xFFFFFFFF"
-            wide = f"wide({name!r}, {name}) or {word}"
-            patches.append((f"{word} if {-1 << 63} <= {name} < {1 << 64} else {wide}", "low", name))
+            word = f"int({own}) & 0xFFFFFFFF"
+            wide = f"wide({place}, {own}) or {word}"
+            patches.append((f"{word} if {-1 << 63} <= {own} < {1 << 64} else {wide}", "low", name))
     check_turns(source, dict(launch.params) | launch.at_most)
     named = [metas.get(launch.bind.get(b.name, b.name)) for b in source.bindings]
     node = RegisteredLaunch(o.public, source, values, tuple(patched), tuple(named), launch.grid, launch.map)

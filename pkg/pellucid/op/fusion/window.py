@@ -2,9 +2,9 @@
 
 A window's structure is all but its patched words. The first time that one appears it runs as it is, with
 kernels that exist, and is seen at a glance only (`outline`). From the second time on its windows are known
-(`known`) and it is planned, a long one a part at a time, so that no window waits for a whole plan. Its fused kernels are compiled while windows run
-as recorded; once they are, the plan makes the fused window by picking words. Fused kernels give the bits of
-those that they stand for, so results do not tell when that was.
+(`known`) and it is planned, a long one a part at a time, so that no window waits for a whole plan. Its fused
+kernels are compiled while windows run as recorded; once they are, the plan makes the fused window by picking
+words. Fused kernels give the bits of those that they stand for, so results do not tell when that was.
 """
 
 from __future__ import annotations
