@@ -170,6 +170,8 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
         again = period(kinds)
         heads = frozenset([nodes[kind].head for kind in {*kinds} & nodes.keys()])
         known = _known.add(key, Pattern(window, kinds), again, heads)
+        if not is_whole:
+            return None  # its plan begins at the next one
     if is_full:
         stream().period = known.period
     for plan in known.plans:
