@@ -8,7 +8,7 @@ LONGEST = 400
 # Files that are longer, and how long they may be. A file that shrinks below takes its row with it.
 LONGER = {
     "device/native.py": 448,
-    "device/stream.py": 704,
+    "device/stream.py": 701,
     "op/symbols.py": 547,
 }
 # One reader in each language, and a loop of the hot path beside it, which a test holds to it.

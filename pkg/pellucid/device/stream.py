@@ -200,13 +200,6 @@ class Stream:
         with self.lock:
             return self._add_slots(_SLOTS)
 
-    def take_slot(self) -> int:
-        """A free slot, or a new one."""
-        try:
-            return self.free.pop()
-        except IndexError:
-            return self.new_slot()
-
     def _add_slots(self, count: int) -> int:
         """The first of some slots that never were ones; the others are free."""
         slot, new = self._slots, slice(self._slots, None)

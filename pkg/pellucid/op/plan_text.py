@@ -106,6 +106,18 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
     numbers: list[tuple[int, int, str]] = []
     # Several launches may take one number, whose word is made once.
     given: dict[str, str] = {}
+
+    def usually(name: str | None, kind: str) -> str:
+        """The beginning of a number's expression: what needs no look-up, mostly."""
+        if name is None:
+            return ""
+        own, usual = local(places, name), o.arguments[places[name]].default
+        if kind == "f32" and isinstance(usual, (int, float)):  # mostly left out
+            return f"{constant(float_bits(usual))} if {own} is {constant(usual)} else "
+        if kind == "low" and int in (call.args[name], type(call.args[name])):
+            return f"{own} if 0 <= {own} <= 0xFFFFFFFF else "
+        return ""
+
     for launch in launches:
         head, patches = plan_launch(o, launch, metas)
         words.append(constant(head))
@@ -114,16 +126,9 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
             if name is not None:
                 numbers.append((len(words), places[name], kind))
             if "(" in patch:
-                usual = o.arguments[places[name]].default if name is not None and kind == "f32" else None
-                if isinstance(usual, (int, float)):  # mostly left out: its word needs no look-up
-                    word = constant(float_bits(usual))
-                    patch = f"{word} if {local(places, name)} is {constant(usual)} else {patch}"
-                elif name and kind == "low" and int in (call.args[name], type(call.args[name])):
-                    own = local(places, name)
-                    patch = f"{own} if 0 <= {own} <= 0xFFFFFFFF else {patch}"
                 if patch not in given:
                     given[patch] = f"p{len(lines)}"
-                    lines.append(f"{given[patch]} = {patch}")
+                    lines.append(f"{given[patch]} = {usually(name, kind) + patch}")
                 patch = given[patch]
             words.append(patch)
     for name, k in made.items():

@@ -28,7 +28,7 @@ _passing: list[int] = []
 def _passing_slot(number: int) -> int:
     s = stream()
     while len(_passing) <= number:
-        _passing.append(s.take_slot())
+        _passing.append(s.free.pop() if s.free else s.new_slot())
     return _passing[number]
 
 
