@@ -2,8 +2,10 @@
 
 ops.json names for each row what the library offers: an expression, `setup` for an object that is made once
 (`made`), `read` for the order in which its numbers are compared, `jit` false where the compiled form would be
-a constant, or under `none` why there is nothing. `indexes` says of which part of x a result has indices: they
-are compared by what lies there, for equal numbers have several. `loosely`: why only sizes are compared.
+a constant, or under `none` why there is nothing. Ours is that of benchmarks/ops.py, but where PyTorch has
+indices of 32 bits as well, which are the only ones of the others. `indexes` says of which part of x a result
+has indices: they are compared by what lies there, for equal numbers have several. `loosely`: why only sizes
+are compared.
 """
 
 import argparse
@@ -53,7 +55,7 @@ def row(name: str, side: int, peers: list[str]) -> dict[str, Any]:
     offered = {peer: entry.get(peer, NO_OP) for peer in peers}
     expressions = {
         library: {"run": found} if isinstance(found, str) else found
-        for library, found in {OURS: ROWS[name], **offered}.items()
+        for library, found in {OURS: entry.get(OURS, ROWS[name]), **offered}.items()
     }
     more = {key: entry[key] for key in ("indexes", "loosely") if key in entry}
     return {"name": name, "kind": "op", "side": side, "expressions": expressions, **more}

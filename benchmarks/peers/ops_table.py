@@ -30,7 +30,7 @@ class Row:
     row: dict[str, Any]
     lanes: dict[str, dict[str, Lane]] = field(default_factory=dict)
     failures: dict[str, dict[str, str]] = field(default_factory=dict)
-    cut: dict[str, dict[str, float]] = field(default_factory=dict)
+    cut: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def take(self, kind: str, event: dict[str, Any]) -> None:
         """Note one event."""
@@ -42,7 +42,8 @@ class Row:
             lane.times.append(1000 * event["ms"])
             lane.calls = event["calls"]
         elif kind == "cut":
-            self.cut.setdefault(library, {})[form] = 1000 * event["ms"]
+            found = {"us": 1000 * event["ms"], "form": form, "cut": event["why"]}
+            self.cut.setdefault(library, []).append(found)
         else:
             why = event.get("why") or event["error"].strip()
             line = why.split("\n")[-1 if "Traceback" in why else 0]
@@ -63,9 +64,8 @@ class Row:
                     valid[form] = lane
                 else:
                     failures[form] = "the longer queue took no longer than the shorter"
-        if not valid and (cut := self.cut.get(library)):
-            form = min(cut, key=cut.__getitem__)
-            return {"us": cut[form], "form": form, "cut": failures[form]}
+        if not valid and library in self.cut:
+            return min(self.cut[library], key=lambda found: found["us"])
         if not valid:
             return {"none": "; ".join(sorted(set(failures.values()))) or "nothing was measured"}
         form = min(valid, key=lambda form: statistics.median(valid[form].times))

@@ -42,9 +42,10 @@ def values(side: int) -> dict[str, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def operands(side: int) -> tuple[dict[str, torch.Tensor], np.ndarray]:
-    """The same on the device, and the numbers of x."""
+    """The same on the device, k in 32 bits as well, and the numbers of x."""
     made = values(side)
-    return {name: torch.from_numpy(value).to(DEVICE) for name, value in made.items()}, made["x"]
+    named = {name: torch.from_numpy(value).to(DEVICE) for name, value in made.items()}
+    return {**named, "k32": named["k"].to(torch.int32)}, made["x"]
 
 
 def taken(output: Any, row: Row, x: np.ndarray) -> np.ndarray:

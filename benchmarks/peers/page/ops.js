@@ -70,7 +70,7 @@ function foreseen(times) {
   return { whole: (last * growth ** steps) / 1000, next: (last * growth) / 1000 };
 }
 
-/** By form, why a library is not asked to do the whole row. */
+/** By form, why a library is not asked to do the whole row; null where that was told. */
 async function refused(row, library, settings, tell) {
   const { call_seconds, most_seconds } = settings;
   const why = new Map();
@@ -97,8 +97,10 @@ async function refused(row, library, settings, tell) {
         else if (seconds.next > most_seconds || found.length === sides.length) {
           decide();
           const grows = found.map((each, at) => `${each.toPrecision(3)} ms for matrices of ${sides[at]} rows`).join(", ");
-          why.set(form, `a call would take about ${seconds.whole.toPrecision(2)} s: ${grows}`);
-          await tell({ kind: "cut", row: row.name, library: library.name, form, ms: 1000 * seconds.whole });
+          const place = { row: row.name, library: library.name, form };
+          const about = `a call would take about ${seconds.whole.toPrecision(2)} s: ${grows}`;
+          await tell({ kind: "cut", ...place, ms: 1000 * seconds.whole, why: about });
+          why.set(form, null);
         }
       } catch (error) {
         decide();
@@ -135,6 +137,7 @@ async function lanesOf(row, library, settings, tell) {
     const { forms, unavailable } = await prepare();
     if (unavailable) throw new Error(unavailable);
     for (const { form, note } of forms) {
+      if (why.get(form) === null) continue;
       const lane = new Lane(library, form, settings.call_seconds);
       try {
         if (why.has(form)) throw new Error(why.get(form));
