@@ -90,9 +90,15 @@ from .ops.random.generator import set_rng_state as set_rng_state
 from .optim import amp as amp
 from .optim.amp import GradScaler as GradScaler
 from .optim.amp import autocast as autocast
+from .optim.amp import autocast_decrement_nesting as autocast_decrement_nesting
+from .optim.amp import autocast_increment_nesting as autocast_increment_nesting
+from .optim.amp import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from .optim.amp import get_autocast_dtype as get_autocast_dtype
+from .optim.amp import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from .optim.amp import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from .optim.amp import is_autocast_enabled as is_autocast_enabled
 from .optim.amp import set_autocast_dtype as set_autocast_dtype
+from .optim.amp import set_autocast_enabled as set_autocast_enabled
 from .profiler import debug as debug
 from .tensors import methods as methods
 from .tensors import overrides as overrides
@@ -353,7 +359,7 @@ def aminmax(
     axis: _int | None = ...,
     keepdims: _bool = ...,
 ) -> tuple[Tensor, Tensor]:
-    """``(amin(input, dim), amax(input, dim))``."""
+    """``(amin(input, dim), amax(input, dim))``, as ``min`` and ``max`` of a named tuple."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle in radians from 1 to the number: 0 or pi of real ones."""
@@ -628,10 +634,20 @@ def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Cholesky factorization; `linalg.cholesky`."""
 
-def cholesky_inverse(L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_inverse(
+    L: Tensor = ..., upper: _bool = False, *, out: Tensor | None = None, input: Tensor = ...
+) -> Tensor:
     """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
 
-def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def cholesky_solve(
+    B: Tensor = ...,
+    L: Tensor = ...,
+    upper: _bool = False,
+    *,
+    out: Tensor | None = None,
+    input: Tensor = ...,
+    input2: Tensor = ...,
+) -> Tensor:
     """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
@@ -1476,7 +1492,7 @@ def linspace(
     """``steps`` numbers from ``start`` to ``end``, both included, equally far apart."""
 
 def lobpcg(
-    A: Tensor,
+    A: Tensor = ...,
     k: _int | None = None,
     B: Tensor | None = None,
     X: Tensor | None = None,
@@ -1490,6 +1506,8 @@ def lobpcg(
     ortho_iparams: dict | None = None,
     ortho_fparams: dict | None = None,
     ortho_bparams: dict | None = None,
+    *,
+    input: Tensor = ...,
 ) -> tuple[Tensor, Tensor]:
     """Some eigenvalues and eigenvectors of symmetric matrices, ``A X = B X diag(E)``, by products with
     them."""
@@ -1583,11 +1601,20 @@ def lstm_cell(
 def lt(input: Tensor, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
     """``input < other``."""
 
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
+def lu(
+    A: Tensor = ..., pivot: _bool = True, get_infos: _bool = False, *, input: Tensor = ...
+) -> LUFactor | LUFactorEx:
     """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
     singular is no error."""
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+def lu_solve(
+    b: Tensor = ...,
+    LU_data: Tensor = ...,
+    LU_pivots: Tensor = ...,
+    *,
+    out: Tensor | None = None,
+    input: Tensor = ...,
+) -> Tensor:
     """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
 
 def lu_unpack(
@@ -1898,7 +1925,7 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tenso
 
 def norm(
     input: Tensor,
-    p: _float | str = "fro",
+    p: _float | str | None = "fro",
     dim=None,
     keepdim: _bool = False,
     out: Tensor | None = None,
@@ -1982,7 +2009,9 @@ def ormqr(
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]``."""
 
-def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> USV:
+def pca_lowrank(
+    A: Tensor = ..., q: _int | None = None, center: _bool = True, niter: _int = 2, *, input: Tensor = ...
+) -> USV:
     """Principal components of rows, nearly: the first singular values and vectors of A without its
     mean."""
 
@@ -2523,7 +2552,14 @@ def sum(
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> USV:
     """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
 
-def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> USV:
+def svd_lowrank(
+    A: Tensor = ...,
+    q: _int | None = 6,
+    niter: _int | None = 2,
+    M: Tensor | None = None,
+    *,
+    input: Tensor = ...,
+) -> USV:
     """The first q singular values and vectors of matrices, nearly, by random vectors."""
 
 def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
@@ -2611,13 +2647,14 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, dim: _int = -1,
     """Integral along an axis by the trapezoidal rule."""
 
 def triangular_solve(
-    b: Tensor,
-    A: Tensor,
+    b: Tensor = ...,
+    A: Tensor = ...,
     upper: _bool = True,
     transpose: _bool = False,
     unitriangular: _bool = False,
     *,
     out: Tensor | None = None,
+    input: Tensor = ...,
 ) -> Triangular:
     """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
 

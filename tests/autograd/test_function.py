@@ -282,3 +282,47 @@ def test_checkpoints_lower_the_most_memory_that_is_held():
     assert peaks[1] < 0.5 * peaks[0]
     for a, b in zip(*slopes, strict=True):
         assert (a == b).all()
+
+
+def test_functions_by_an_older_name():
+    class Clamped(pellucid.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clamp(0, 1)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = pellucid.tensor([2.0], requires_grad=True, device="cpu")
+    Clamped.apply(x).sum().backward()
+    assert x.grad.item() == 1
+
+
+def test_what_programs_import_beside_checkpoint():
+    checkpoints = pellucid.utils.checkpoint
+    x = pellucid.ones(2, requires_grad=True, device="cpu")
+    found, rest = checkpoints.detach_variable((x * 2, "text"))
+    assert found.is_leaf
+    assert found.requires_grad
+    assert rest == "text"
+    with pytest.warns(UserWarning, match="none of the inputs require grad"):
+        checkpoints.check_backward_validity([x.detach()])
+    checkpoints.check_backward_validity([x, 1])
+    assert checkpoints.get_device_states(x) == ([], [])
+    checkpoints.set_device_states([], [])
+    policy = checkpoints.CheckpointPolicy.MUST_SAVE
+    out = checkpoint(
+        lambda x: x.exp(),
+        x,
+        use_reentrant=False,
+        context_fn=lambda: checkpoints.create_selective_checkpoint_contexts(lambda *a, **k: policy),
+    )
+    out.sum().backward()
+    assert x.grad.tolist() == pytest.approx([2.718282] * 2)
+    with pytest.raises(TypeError, match="takes a function or a list"):
+        checkpoints.create_selective_checkpoint_contexts(3)
+    with pytest.raises(TypeError, match="takes a tuple"):
+        checkpoints.detach_variable([x])
+    with pytest.raises(ValueError, match="no device here"):
+        checkpoints.set_device_states([0], [1])

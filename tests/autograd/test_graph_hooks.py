@@ -187,3 +187,34 @@ def test_arguments_are_checked():
             graph.register_multi_grad_hook((leaf(lib, 1.0),), print, mode="some")
         with pytest.raises((RuntimeError, AssertionError)):
             graph.register_multi_grad_hook((lib.ones(1, device="cpu"),), print)
+
+
+def test_saved_tensors_may_be_changed_in_place():
+    for lib in (torch, pellucid):
+        a = lib.ones(3, requires_grad=True, device="cpu")
+        with lib.autograd.graph.allow_mutation_on_saved_tensors():
+            b = a.clone()
+            out = b**2 * b.sin()
+            b.mul_(5)
+            out.sum().backward()
+        if lib is torch:
+            wanted = a.grad.tolist()
+        else:
+            assert a.grad.tolist() == pytest.approx(wanted)
+
+
+def test_a_walk_behind_the_context_is_refused():
+    for lib in (torch, pellucid):
+        a = lib.ones(3, requires_grad=True, device="cpu")
+        with lib.autograd.graph.allow_mutation_on_saved_tensors():
+            out = (a.clone() ** 2).sum()
+        with pytest.raises((RuntimeError, AssertionError)):
+            out.backward()
+
+
+def test_multithreading_is_accepted():
+    with pellucid.autograd.set_multithreading_enabled(False):
+        x = pellucid.ones(1, requires_grad=True, device="cpu")
+        (x * 2).sum().backward()
+    assert x.grad.item() == 2
+    assert pellucid.autograd.set_multithreading_enabled(True).clone().mode

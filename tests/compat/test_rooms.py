@@ -77,7 +77,8 @@ def test_what_would_compute_is_refused_at_the_call():
         (pellucid.nn, "Container", r"torch\.nn\..*: PyTorch has this, Pellucid does not yet"),
         (pellucid.nn, "Liner", r"torch\.nn has no attribute 'Liner'\. Did you mean 'Linear'\?"),
         (pellucid.ones(1), "to_sparse", r"torch\.Tensor\.to_sparse: PyTorch has this.*Use dense tensors"),
-        (pellucid.cuda, "jiterator", r"torch\.cuda has no attribute"),
+        (pellucid.cuda, "jiterator", r"torch\.cuda\.jiterator: PyTorch has this.*the device 'webgpu'"),
+        (pellucid.cuda, "nonsense", r"torch\.cuda has no attribute"),
     ],
 )
 def test_a_missing_name_says_what_it_is(place, name, said):

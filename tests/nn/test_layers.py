@@ -129,7 +129,25 @@ def test_channel_norms_refuse_what_has_no_variance_or_other_axes():
     with pytest.raises(ValueError, match="divisible by num_groups"):
         nn.GroupNorm(2, 3)
     with pytest.raises(RuntimeError, match="one process"):
-        nn.SyncBatchNorm(3)
+        nn.SyncBatchNorm(3, process_group=object())
+    with pytest.raises(ValueError, match="at least 2D"):
+        nn.SyncBatchNorm(3, device="cpu")(pellucid.zeros(3, device="cpu"))
+
+
+def test_batch_norms_of_one_process():
+    nn = pellucid.nn
+    model = nn.Sequential(nn.Conv2d(2, 3, 1, device="cpu"), nn.BatchNorm2d(3, eps=0.1, device="cpu"))
+    theirs = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 1), torch.nn.BatchNorm2d(3, eps=0.1))
+    x = pellucid.randn(4, 2, 3, 3, device="cpu")
+    wanted = nn.BatchNorm2d(3, eps=0.1, device="cpu")(model[0](x)).tolist()
+    made = nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    assert made is model
+    assert type(made[1]) is nn.SyncBatchNorm
+    assert str(made) == str(torch.nn.SyncBatchNorm.convert_sync_batchnorm(theirs))
+    assert [*made.state_dict()] == [*theirs.state_dict()]
+    assert made(x).tolist() == wanted
+    single = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(3, device="cpu").eval())
+    assert not single.training
 
 
 @pytest.mark.parametrize("padding_idx", [None, 2, -1])

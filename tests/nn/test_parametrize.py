@@ -146,3 +146,18 @@ def test_modules_made_without_values_and_gradients_scaled_by_a_known_norm():
     m.weight.grad = pellucid.full((3, 2), 2.0, device="cpu")
     pellucid.nn.utils.clip_grads_with_norm_(m.weight, 1.0, pellucid.tensor(4.0, device="cpu"))
     np.testing.assert_allclose(m.weight.grad.numpy(), 0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["orthogonal", "weight_norm"])
+def test_parametrized_tensors_of_another_module(kind):
+    for lib in (torch, pellucid):
+        first, second = (lib.nn.Linear(3, 3, device="cpu") for _ in range(2))
+        getattr(lib.nn.utils.parametrizations, kind)(first)
+        moved = lib.nn.utils.parametrize.transfer_parametrizations_and_params(first, second)
+        assert moved is second
+        assert lib.nn.utils.parametrize.is_parametrized(second, "weight")
+        assert second.weight.flatten().tolist() == pytest.approx(first.weight.flatten().tolist())
+        names = {n for n, _ in first.named_parameters()}
+        assert {n for n, _ in second.named_parameters()} == names
+        plain = lib.nn.Linear(3, 3, device="cpu")
+        assert lib.nn.utils.parametrize.transfer_parametrizations_and_params(plain, plain) is plain

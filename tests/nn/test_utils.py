@@ -53,3 +53,37 @@ def test_vectors(device):
     same(ours[0], theirs[0] * 2)
     with pytest.raises(ValueError, match=r"have 27 elements, the vector has shape \(3,\)"):
         utils.vector_to_parameters(vector[:3], ours)
+
+
+def test_older_functional_call():
+    layer = pellucid.nn.Linear(2, 1, device="cpu")
+    weights = {"weight": pellucid.ones(1, 2, device="cpu")}
+    with pytest.warns(FutureWarning, match="functional_call is deprecated"):
+        out = pellucid.nn.utils.stateless.functional_call(layer, weights, pellucid.ones(2, device="cpu"))
+    assert out.item() == pytest.approx(2 + layer.bias.item())
+
+
+@pytest.mark.parametrize(("name", "rank"), [("conv2d", 2), ("conv3d", 3)])
+def test_weights_in_a_memory_format(name, rank):
+    def strides(library):
+        kind = getattr(library.nn, f"Conv{rank}d")
+        model = library.nn.Sequential(kind(2, 3, 2, device="cpu"), library.nn.Linear(2, 2, device="cpu"))
+        layout = library.channels_last if rank == 2 else library.channels_last_3d
+        convert = getattr(library.nn.utils, f"convert_{name}_weight_memory_format")
+        return convert(model, layout)[0].weight.stride()
+
+    assert strides(pellucid) == strides(torch)
+
+
+def test_packed_sequences_of_other_types():
+    rnn = pellucid.nn.utils.rnn
+    packed = rnn.pack_sequence([pellucid.ones(2, device="cpu"), pellucid.ones(1, device="cpu")])
+    for name in ("long", "int", "short", "char", "byte"):
+        wanted = getattr(torch.nn.utils.rnn.pack_sequence([torch.ones(2), torch.ones(1)]), name)()
+        assert str(getattr(packed, name)().data.dtype).split(".")[1] == str(wanted.data.dtype).split(".")[1]
+    assert packed.cpu().data.device.type == "cpu"
+    assert not packed.is_cuda
+    assert not packed.is_pinned()
+    assert packed.pin_memory() is packed
+    with pytest.raises(RuntimeError, match="there is no cuda device here"):
+        packed.cuda()

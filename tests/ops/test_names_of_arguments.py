@@ -173,3 +173,56 @@ def test_settings_by_their_names():
 def test_what_is_missing_names_what_to_use(name, instead):
     with pytest.raises(AttributeError, match=instead.replace(".", r"\.")):
         getattr(pellucid, name)
+
+
+def test_numbers_where_older_programs_have_them():
+    """Beta and alpha before the tensors that they are factors of, as PyTorch takes them, with a warning."""
+    calls = {
+        "add": lambda t, a, b, c, v: (t.add(a, 2, b), a.add(2, b), a.clone().add_(2, b)),
+        "sub": lambda t, a, b, c, v: (t.sub(a, 2, b), a.sub(2, b), a.clone().sub_(0.5, b)),
+        "addcmul": lambda t, a, b, c, v: (t.addcmul(a, 2, b, c), a.clone().addcmul_(0.5, b, c)),
+        "addcdiv": lambda t, a, b, c, v: (t.addcdiv(a, 2, b, c), a.clone().addcdiv_(-0.5, b, c)),
+        "addmm": lambda t, a, b, c, v: (
+            t.addmm(2, a, 3, b, c),
+            t.addmm(2, a, b, c),
+            a.addmm(2, 3, b, c),
+            a.clone().addmm_(2, b, c),
+        ),
+        "addmv": lambda t, a, b, c, v: (t.addmv(2, v, 3, b, v), v.addmv(2, b, v)),
+        "addr": lambda t, a, b, c, v: (t.addr(2, a, 3, v, v), a.clone().addr_(2, 3, v, v)),
+        "baddbmm": lambda t, a, b, c, v: (t.baddbmm(2, a[None], 3, b[None], c[None]),),
+        "addbmm": lambda t, a, b, c, v: (t.addbmm(2, a, 3, b[None], c[None]),),
+    }
+    for name, call in calls.items():
+        found = []
+        for lib in (torch, pellucid):
+            tensors = [lib.full((2, 2), float(k), device="cpu") for k in (1, 2, 3)]
+            vector = lib.ones(2, device="cpu")
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                found.append([t.tolist() for t in call(lib, *tensors, vector)])
+        assert found[0] == found[1], name
+        assert all("deprecated" in str(w.message) for w in seen)
+        assert len(seen) == len(found[1])
+    x = pellucid.ones(2, requires_grad=True, device="cpu")
+    with pytest.warns(UserWarning, match="deprecated"):
+        (x.add(3, x)).sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_names_of_linear_algebra():
+    """PyTorch's functions call ``input`` what its pages call A, B, L or b."""
+    eye = pellucid.eye(3, device="cpu")
+    whole = pellucid.eye(4, device="cpu").reshape(2, 2, 2, 2)
+    linalg = pellucid.linalg
+    assert linalg.cond(input=eye).item() == 1
+    assert linalg.matrix_rank(input=eye).item() == 3
+    assert linalg.pinv(input=eye).tolist() == eye.tolist()
+    assert linalg.tensorinv(input=whole).shape == (2, 2, 2, 2)
+    assert linalg.tensorsolve(input=eye, other=eye[0]).tolist() == [1.0, 0.0, 0.0]
+    assert pellucid.cholesky_inverse(input=eye).tolist() == eye.tolist()
+    assert pellucid.cholesky_solve(input=eye, input2=eye).tolist() == eye.tolist()
+    assert pellucid.triangular_solve(input=eye, A=eye)[0].tolist() == eye.tolist()
+    assert eye.norm(None).item() == pytest.approx(3**0.5)
+    with pytest.raises(TypeError, match="A= or input="):
+        linalg.cond(A=eye, input=eye)

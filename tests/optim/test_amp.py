@@ -188,3 +188,21 @@ def test_forward_and_backward_of_ones_own():
 def test_says_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call(pellucid.amp, pellucid.optim.SGD([pellucid.ones(1, device="cpu")]))
+
+
+def test_autocast_without_a_context():
+    x = pellucid.ones(2, 2, device="cpu")
+    pellucid.set_autocast_enabled("cpu", True)
+    try:
+        assert pellucid.is_autocast_enabled("cpu")
+        assert pellucid.is_autocast_cpu_enabled()
+        assert (x @ x).dtype is pellucid.get_autocast_cpu_dtype()
+    finally:
+        pellucid.set_autocast_enabled("cpu", False)
+    assert (x @ x).dtype is pellucid.float32
+    assert pellucid.autocast_increment_nesting() == 1
+    assert pellucid.autocast_decrement_nesting() == 0
+    wanted = str(torch.get_autocast_dtype("cuda")).removeprefix("torch.")
+    assert str(pellucid.get_autocast_gpu_dtype()).endswith(wanted)
+    within = pellucid.amp.autocast_decorator(pellucid.autocast("cpu"), lambda: (x @ x).dtype)
+    assert within() is pellucid.bfloat16

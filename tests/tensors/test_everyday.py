@@ -131,3 +131,31 @@ def test_formats_are_themselves_when_copied():
         value = getattr(pellucid, name)
         assert value is deepcopy(value) is getattr(pellucid, repr(value).partition(".")[2])
     assert pickle.loads(pickle.dumps(pellucid.float32)) is pellucid.float32
+
+
+def test_two_tensors_change_places():
+    for lib in (torch, pellucid):
+        layer, other = lib.nn.Linear(2, 2, device="cpu"), lib.nn.Parameter(lib.ones(2, 2, device="cpu"))
+        layer.weight.note = "first"
+        lib.utils.swap_tensors(layer.weight, other)
+        assert layer.weight.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+        assert other.note == "first"
+        a, b = lib.ones(2, device="cpu"), lib.zeros(3, dtype=lib.int64, device="cpu")
+        lib.utils.swap_tensors(a, b)
+        assert (a.tolist(), b.tolist()) == ([0, 0, 0], [1.0, 1.0])
+    with pytest.raises(RuntimeError, match="t2 is recorded in the graph"):
+        lib.utils.swap_tensors(a, layer.weight * 2)
+    with pytest.raises(TypeError, match="t1 must be a Tensor"):
+        lib.utils.swap_tensors(1, a)
+
+
+def test_shifts_by_operators():
+    for lib in (torch, pellucid):
+        x = lib.tensor([1, 2, 3], device="cpu")
+        same = x
+        x <<= 1
+        x >>= 1
+        x <<= 2
+        assert same.tolist() == [4, 8, 12]
+        assert (1 << x).tolist() == [16, 256, 4096]
+        assert (4096 >> x).tolist() == [256, 16, 1]

@@ -64,3 +64,40 @@ def test_handles():
     with hooks.RemovableHandle(table, print):
         assert len(table) == 1
     assert not table
+
+
+def test_leaves_with_their_paths():
+    point = namedtuple("point", ("x", "y"))
+    tree = {"a": [1, 2.0, point(3, "q")], "b": deque([4])}
+    for name in ("tree_leaves_with_path", "tree_flatten_with_path"):
+        ours, wanted = (getattr(lib, name)(tree) for lib in (_pytree, theirs))
+        ours, wanted = (f[0] if name == "tree_flatten_with_path" else f for f in (ours, wanted))
+        assert [(_pytree.keystr(p), v) for p, v in ours] == [(theirs.keystr(p), v) for p, v in wanted]
+        assert [_pytree.key_get(tree, p) for p, _ in ours] == [1, 2.0, 3, "q", 4]
+    for lib in (_pytree, theirs):
+        marked = lib.tree_map_with_path(lambda p, x, lib=lib: lib.keystr(p) + str(x), tree)
+        assert marked["a"][2].x == "['a'][2].x3"
+        assert lib.tree_map_only(int, lambda x: -x, tree)["a"] == [-1, 2.0, point(-3, "q")]
+        assert lib.tree_map_only(lambda x: x == 2, lambda x: 9, tree)["a"][1] == 9
+        assert lib.tree_any_only(int, lambda x: x > 3, tree)
+        assert not lib.tree_all_only(int, lambda x: x > 3, tree)
+        assert lib.tree_all(lambda x: x == [1], [[1]], is_leaf=lambda x: x == [1])
+        assert lib.is_namedtuple(point(1, 2))
+        assert not lib.is_namedtuple_instance((1, 2))
+    seen = []
+    assert _pytree.tree_map_only_(int, seen.append, tree) is tree
+    assert seen == [1, 3, 4]
+    assert _pytree.tree_is_leaf(3)
+    assert not _pytree.tree_is_leaf([])
+
+
+def test_a_class_says_its_keys():
+    for lib in (_pytree, theirs):
+        kind = type("Pair", (), {"__init__": lambda self, a, b: vars(self).update(a=a, b=b)})
+        lib.register_pytree_node(
+            kind,
+            lambda p: ([p.a, p.b], None),
+            lambda values, _, kind=kind: kind(*values),
+            flatten_with_keys_fn=lambda p, key=lib.GetAttrKey: ([(key("a"), p.a), (key("b"), p.b)], None),
+        )
+        assert [lib.keystr(p) for p, _ in lib.tree_leaves_with_path(kind(1, [2]))] == [".a", ".b[0]"]

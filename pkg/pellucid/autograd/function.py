@@ -225,6 +225,16 @@ class Function:
         return kind._make(hung) if hasattr(kind, "_make") else kind(hung)
 
 
+class InplaceFunction(Function):
+    """A `Function` by the name that programs of older versions derive from, where it may work in place.
+
+    Args:
+        inplace: as programs ask for it.
+
+    Source: https://pytorch.org/docs/stable/autograd.html#torch.autograd.function.InplaceFunction
+    """
+
+
 def _hang(node: FunctionNode, ctx: FunctionCtx, args: Sequence[Any], results: list) -> list:
     """The results of a function with their place in the graph, and what it saved."""
     for t in ctx._dirty:
@@ -298,4 +308,4 @@ def once_differentiable(function: Callable) -> Callable:
     return wrapper
 
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

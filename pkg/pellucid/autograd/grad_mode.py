@@ -192,6 +192,29 @@ class inference_mode(no_grad):
         super().__init__()
 
 
+class set_multithreading_enabled:
+    """Accepted and without effect, as a function or a context: walks backward run in one thread.
+
+    Args:
+        mode: whether PyTorch would use several.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.set_multithreading_enabled.html
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: Any) -> None:
+        return None
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another one of the same mode."""
+        return type(self)(self.mode)
+
+
 def is_inference_mode_enabled() -> bool:
     """Whether ops do not record: inference mode is `no_grad` here."""
     return not is_grad_enabled()
@@ -199,5 +222,5 @@ def is_inference_mode_enabled() -> bool:
 
 __all__ = [
     "enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad",
-    "set_grad_enabled",
+    "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip

@@ -60,6 +60,54 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda t: (t.device, t.to("cpu", copy=True)), lambda kept: kept[1].to(kept[0]))
 
 
+class _Copies:
+    """What the context of `allow_mutation_on_saved_tensors` holds."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+
+    def clear(self) -> None:
+        """Let the copies of graphs within the context not be used any more."""
+        self.is_open = False
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_Copies]:
+    """Within the context, tensors that the graph saved may be changed in place: it keeps copies.
+
+    Every saved tensor is copied where it is saved, while PyTorch copies those that are changed. The walk
+    backward belongs into the context, too.
+
+    Source: https://pytorch.org/docs/stable/autograd.html#saved-tensors-hooks
+
+    Example:
+        >>> import pellucid as torch
+        >>> a = torch.ones(2, requires_grad=True, device="cpu")
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     b = a.clone()
+        ...     out = b**2
+        ...     _ = b.mul_(5)
+        ...     out.sum().backward()
+        >>> a.grad.tolist()
+        [2.0, 2.0]
+    """
+    copies = _Copies()
+
+    def unpack(kept: Tensor) -> Tensor:
+        if not copies.is_open:
+            raise GradientError(
+                "allow_mutation_on_saved_tensors: the walk backward left the context in which the graph was "
+                "made. Call backward() within it."
+            )
+        return kept
+
+    with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
+        try:
+            yield copies
+        finally:
+            copies.clear()
+
+
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Within the context, hooks of saved tensors are refused.
@@ -163,6 +211,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version",
     "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip

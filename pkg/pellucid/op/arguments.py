@@ -8,6 +8,7 @@ numbers, integer tensors of one element, which are read) and refuses the rest.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from inspect import cleandoc, signature
 from typing import Any
@@ -207,10 +208,18 @@ def without_axes(name: str, problem: Exception, args: tuple, kwargs: dict[str, A
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_sections"}
 
 
+_FIRST = dict.fromkeys("ABLb", "input")
+_SECOND = {"B": "other", "L": "input2"}
+
+
 def aliases_of(form: Iterable[str]) -> dict[str, str]:
-    """numpy's names that a function takes for arguments of its own, by these names."""
+    """The names that a function takes for arguments of its own besides these: numpy's, and of what linear
+    algebra's pages call by capitals those that PyTorch's functions have."""
     form = [*form]
-    return {alias: name for alias, name in _ALIASES.items() if name in form and alias not in form}
+    found = {alias: name for alias, name in _ALIASES.items() if name in form and alias not in form}
+    for names, others in ((form[:1], _FIRST), (form[1:2], _SECOND)):
+        found |= {others[name]: name for name in names if name in others}
+    return found
 
 
 def renamed(where: str, named: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -231,6 +240,33 @@ def renamed(where: str, named: dict[str, str], kwargs: dict[str, Any]) -> dict[s
                 raise ArgumentError(f"{where}: takes {name}= or {alias}=, not both. Leave out one of them.")
             given[name] = given.pop(alias)
     return given
+
+
+# Ops whose number by keyword stood in the second place in older versions of PyTorch: ``add(x, alpha, y)``.
+NUMBER_SECOND = frozenset({"add", "sub", "addcmul", "addcdiv"})
+# Sums that took two numbers by place: ``addmm(beta, x, alpha, a, b)``, ``x.addmm(beta, alpha, a, b)``.
+NUMBERS_BETWEEN = frozenset({"addr", "addmv", "addbmm", "addmm", "baddbmm"})
+
+
+def number_last(where: str, values: tuple) -> tuple:
+    """The values of a call of one of `NUMBER_SECOND`, with the number in its place of today."""
+    if hasattr(values[-1], "_meta") and isinstance(values[1], (int, float, complex)):
+        _warn_of_form(where, "alpha" if len(values) == 3 else "value")
+        return (values[0], *values[2:], values[1])
+    return values
+
+
+def numbers_by_name(where: str, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """The arguments of a call of one of `NUMBERS_BETWEEN`, with numbers by keyword."""
+    numbers = [x for x in args if isinstance(x, (int, float, complex))]
+    if not numbers or len(args) - len(numbers) != 3:
+        return args, kwargs
+    _warn_of_form(where, "beta and alpha")
+    return tuple(x for x in args if hasattr(x, "_meta")), {**dict(zip(("beta", "alpha"), numbers)), **kwargs}
+
+
+def _warn_of_form(where: str, names: str) -> None:
+    warnings.warn(f"{where}: this overload is deprecated. Give {names} by keyword.", stacklevel=4)
 
 
 def laid_words(form: set[str]) -> frozenset[str]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ..device import get_default_device
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
-from .arguments import aliases_of, renamed
+from .arguments import NUMBER_SECOND, aliases_of, renamed
 from .plan_cache import table_of_plans
 from .schema import Schema
 
@@ -86,7 +86,7 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
     for k, a in enumerate(o.arguments):
         name = a.name
         apart = f"{name}._node is None and {name}._storage is not {first}._storage"
-        if a.keyword and not star and not operator:
+        if a.keyword and not star and not operator and o.name not in NUMBER_SECOND:
             parts.parameters.append("*")
             star = True
         if a.keyword and operator:

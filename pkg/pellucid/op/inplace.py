@@ -20,7 +20,7 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
 from ..tensors.tensor import Tensor
 from . import slow_path
-from .arguments import named
+from .arguments import NUMBER_SECOND, named, number_last
 from .call_path import in_place_path
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
@@ -46,6 +46,8 @@ def in_place(o: Op) -> Callable:
         recorded.grad = {first: (zeros, ("g",))}
 
     def slow(values: tuple):
+        if o.name in NUMBER_SECOND:
+            values = number_last(f"{o.public}_", values)
         if (found := overrides.find(values)) is not None:
             return overrides.of_op(o, form, values, found)
         if slow_path.batched is not None and slow_path.has_batched(values):

@@ -77,7 +77,7 @@ def function(
     def declare(function: F) -> F:
         publish(function, exports, method or in_place)
         if in_place:
-            form = METHODS[f"{function.__name__}_"] = copied_over(function)
+            form = METHODS[f"{function.__name__}_"] = copied_over(METHODS[function.__name__])
             OURS[form] = _FORM
         name_overloads(function, aten, ours, exports)
         return function
@@ -195,9 +195,7 @@ def publish(
     name = function.__name__
     wanted = (exports,) if isinstance(exports, str) else exports or ()
     if unknown := [place for place in wanted if place not in EXPORTS]:
-        raise TypeError(
-            f"function {name}: there is no {unknown[0]!r} to export it to. There are {', '.join(EXPORTS)}."
-        )
+        raise TypeError(f"function {name}: there is no {unknown[0]!r}. There are {', '.join(EXPORTS)}.")
     places = [EXPORTS[place] for place in wanted]
     if method or in_place:
         places.append(METHODS)
@@ -254,11 +252,13 @@ def explained(function: Callable) -> Callable:
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
     """
     plain, laid = _plain(function), laid_words({*form_of(function).parameters})
-    aliases = aliases_of(form_of(function).parameters)
+    aliases, is_sum = aliases_of(form_of(function).parameters), function.__name__ in arguments.NUMBERS_BETWEEN
 
     def call(*args, **kwargs):
         if overrides.active and (found := overrides.find((*args, *kwargs.values()))) is not None:
             return overrides.dispatch(public.exported, args, kwargs, found)
+        if is_sum:
+            args, kwargs = arguments.numbers_by_name(function.__name__, args, kwargs)
         if kwargs and aliases:
             kwargs = renamed(function.__name__, aliases, kwargs)
         if laid and not laid.isdisjoint(kwargs):

@@ -16,10 +16,16 @@ from ..tensors.absent import refuse_others
 from ..tensors.tensor import Tensor
 from .casting import (
     autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    get_autocast_cpu_dtype,
     get_autocast_dtype,
+    get_autocast_gpu_dtype,
     is_autocast_available,
+    is_autocast_cpu_enabled,
     is_autocast_enabled,
     set_autocast_dtype,
+    set_autocast_enabled,
 )
 
 
@@ -225,6 +231,16 @@ class GradScaler:
         self._interval = state_dict["growth_interval"]
 
 
+def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
+    """The function, run within a context of `autocast`.
+
+    Args:
+        autocast_instance: the context.
+        func: the function.
+    """
+    return autocast_instance(func)
+
+
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None) -> Callable:
     """A decorator of the forward method of an `autograd.Function` that knows of autocast.
 
@@ -275,8 +291,10 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
 
 
 __all__ = [
-    "GradScaler", "autocast", "custom_bwd", "custom_fwd", "get_autocast_dtype", "is_autocast_available",
-    "is_autocast_enabled", "set_autocast_dtype",
+    "GradScaler", "autocast", "autocast_decorator", "autocast_decrement_nesting",
+    "autocast_increment_nesting", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "get_autocast_gpu_dtype", "is_autocast_available", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "set_autocast_dtype", "set_autocast_enabled",
 ]  # fmt: skip
 
 refuse_others("torch.amp", globals())

@@ -195,6 +195,58 @@ def is_autocast_enabled(device_type: str = "webgpu") -> bool:
     return device_type in dict(active.get())
 
 
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Cast tensors of a type of device from now on, or cast them no more; `autocast` does so for a block.
+
+    Args:
+        device_type: such as "webgpu".
+        enabled: whether to.
+
+    Source: https://pytorch.org/docs/stable/amp.html
+    """
+    _check(device_type)
+    types = dict(active.get())
+    if enabled == (device_type in types):
+        return
+    if not enabled:
+        del types[device_type]
+        _leave()
+    elif is_autocast_available(device_type):
+        types[device_type] = _dtypes[device_type]
+        _enter()
+    active.set(tuple(types.items()))
+
+
+def autocast_increment_nesting() -> int:
+    """Count a context that a program opens by `set_autocast_enabled`; returns how many there are."""
+    _nesting[0] += 1
+    return _nesting[0]
+
+
+def autocast_decrement_nesting() -> int:
+    """Count a context that ends; returns how many there are."""
+    _nesting[0] -= 1
+    return _nesting[0]
+
+
+_nesting = [0]
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """The half type of the cpu: `get_autocast_dtype` by its older name."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """The half type of CUDA, which is not here: `get_autocast_dtype` by its older name."""
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether tensors on the cpu are cast now: `is_autocast_enabled` by its older name."""
+    return is_autocast_enabled("cpu")
+
+
 def get_autocast_dtype(device_type: str) -> Any:
     """The half type of a type of device: that of the context, else what a context without one means.
 

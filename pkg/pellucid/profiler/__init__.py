@@ -5,6 +5,8 @@ Its parts are imported at first use: `lines` and `listeners` serve code that mea
 
 from typing import TYPE_CHECKING
 
+from ..tensors.absent import refuse
+
 if TYPE_CHECKING:
     from .events import Event
     from .profiling import ProfilerActivity, profile, record_function, supported_activities
@@ -33,7 +35,7 @@ __all__ = [
 
 def __getattr__(name: str):
     if name not in _LAZY:
-        raise AttributeError(f"module 'pellucid.profiler' has no attribute {name!r}")
+        refuse("torch.profiler", name, _LAZY)
     from importlib import import_module
 
     value = globals()[name] = getattr(import_module(f".{_LAZY[name]}", __name__), name)

@@ -328,6 +328,8 @@ OPERATORS = {
     "__rxor__": bitwise.bitwise_xor,
     "__lshift__": bitwise.bitwise_left_shift,
     "__rshift__": bitwise.bitwise_right_shift,
+    "__rlshift__": _reflected(bitwise.bitwise_left_shift),
+    "__rrshift__": _reflected(bitwise.bitwise_right_shift),
     "__eq__": _or_not(comparison.eq),
     "__ne__": _or_not(comparison.ne),
     "__lt__": comparison.lt,
@@ -344,6 +346,8 @@ OPERATORS = {
     "__iand__": in_place(bitwise.bitwise_and.op),
     "__ior__": in_place(bitwise.bitwise_or.op),
     "__ixor__": in_place(bitwise.bitwise_xor.op),
+    "__ilshift__": in_place(bitwise.bitwise_left_shift.op),
+    "__irshift__": in_place(bitwise.bitwise_right_shift.op),
 }
 
 

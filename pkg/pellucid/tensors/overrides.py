@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import ContextDecorator
 from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import Any, Self
 
 from ..op.public import EXPORTS
@@ -145,8 +146,42 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
     return found
 
 
+def get_ignored_functions() -> set[Callable]:
+    """The functions of the package that do not dispatch: they make tensors, or ask for no tensor."""
+    package = sys.modules["pellucid"]
+    known = {f for functions in get_overridable_functions().values() for f in functions}
+    functions = [f for n, f in vars(package).items() if n[0] != "_" and callable(f)]
+    return {f for f in functions if not isinstance(f, type) and f not in known}
+
+
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """For each function that dispatches, one that takes the same arguments and returns -1."""
+
+    def like(function: Callable) -> Callable:
+        def override(*args: Any, **kwargs: Any) -> int:
+            return -1
+
+        vars(override)["__signature__"] = _signature(function)
+        return override
+
+    return {f: like(f) for functions in get_overridable_functions().values() for f in functions}
+
+
+def _signature(function: Callable) -> Signature:
+    try:
+        return signature(function)
+    except ValueError:  # of what C defines
+        return Signature([Parameter("args", Parameter.VAR_POSITIONAL)])
+
+
+def is_tensor_method_or_property(func: Callable) -> bool:
+    """Whether a function is a method of Tensor, or reads one of its attributes."""
+    return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", None) == "__get__"
+
+
 __all__ = [
-    "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions",
-    "get_overridable_functions", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
-    "has_torch_function_variadic", "is_tensor_like", "resolve_name", "wrap_torch_function",
+    "BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions",
+    "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+    "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from ..device import device as Device
 from ..errors import ArgumentError, DeviceError, DTypeError, GradientError
 from . import formats
 from .absent import Absent
-from .dtypes import bfloat16
+from .dtypes import bfloat16, uint8
 from .reading import Readable
 
 _NO_DEVICE = (
@@ -22,16 +22,15 @@ class UntypedStorage:
     """The memory of a tensor, which several tensors may share.
 
     Args:
-        storage: the memory.
-        where: its device.
+        of: the tensor.
 
     Attributes:
         device: where it is.
     """
 
-    def __init__(self, storage: Any, where: Device):
-        self._storage = storage
-        self.device = where
+    def __init__(self, of: Any):
+        self._of, self._storage = of.detach(), of._storage
+        self.device = of._meta.device
 
     def data_ptr(self) -> int:
         """A number that is equal for tensors that share this memory."""
@@ -45,7 +44,83 @@ class UntypedStorage:
         """Itself."""
         return self
 
+    def element_size(self) -> int:
+        """1: it is bytes."""
+        return 1
+
+    def get_device(self) -> int:
+        """The number of its GPU, which is 0; -1 on the cpu device."""
+        return 0 if self.device.type == "webgpu" else -1
+
+    def tolist(self) -> list[int]:
+        """Its bytes."""
+        return self._elements().view(uint8).tolist()
+
+    def __getitem__(self, place: int | slice) -> Any:
+        return self.tolist()[place]
+
+    def _elements(self) -> Any:
+        """All that lies in it, of the dtype of the tensor."""
+        return self._of.as_strided((self.nbytes() // self._of.element_size(),), (1,), 0)
+
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
     size = __len__ = nbytes
+    _cdata = property(data_ptr)
+
+
+class TypedStorage:
+    """The memory of a tensor as elements: what `Tensor.storage` gave before `untyped_storage`.
+
+    Args:
+        of: the tensor.
+
+    Attributes:
+        dtype: of the elements.
+    """
+
+    is_cuda = is_hpu = is_sparse = False
+
+    def __init__(self, of: Any):
+        self._untyped_storage, self.dtype = UntypedStorage(of), of._meta.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where it is."""
+        return self._untyped_storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The memory as bytes."""
+        return self._untyped_storage
+
+    def data_ptr(self) -> int:
+        """A number that is equal for tensors that share this memory."""
+        return self._untyped_storage.data_ptr()
+
+    def nbytes(self) -> int:
+        """Its length in bytes."""
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._untyped_storage._of.element_size()
+
+    def size(self) -> int:
+        """How many elements it has."""
+        return self.nbytes() // self.element_size()
+
+    __len__ = size
+    _cdata = property(data_ptr)
+
+    def get_device(self) -> int:
+        """The number of its GPU, which is 0; -1 on the cpu device."""
+        return self._untyped_storage.get_device()
+
+    def tolist(self) -> list[Any]:
+        """Its elements."""
+        return self._untyped_storage._elements().tolist()
+
+    def __getitem__(self, place: int | slice) -> Any:
+        return self.tolist()[place]
 
 
 class Portable(Readable):
@@ -127,13 +202,25 @@ class Portable(Readable):
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory, to compare whose tensors are the same and how many bytes they hold."""
-        return UntypedStorage(self._storage, self._meta.device)
+        return UntypedStorage(self)
+
+    def storage(self) -> TypedStorage:
+        """The memory as elements of this dtype; `untyped_storage` is the newer way to it."""
+        return TypedStorage(self)
 
     # Refused
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> NoReturn:
         """Refused: there is no CUDA here. Use ``.to("webgpu")``."""
         raise DeviceError(f"cuda: {_NO_DEVICE.format('cuda')}")
+
+    def ipu(self, device: Any = None, non_blocking: bool = False) -> NoReturn:
+        """Refused, as `cuda`."""
+        raise DeviceError(f"ipu: {_NO_DEVICE.format('ipu')}")
+
+    def mtia(self, device: Any = None, non_blocking: bool = False) -> NoReturn:
+        """Refused, as `cuda`."""
+        raise DeviceError(f"mtia: {_NO_DEVICE.format('mtia')}")
 
     def xpu(self, device: Any = None, non_blocking: bool = False) -> NoReturn:
         """Refused, as `cuda`."""

@@ -335,7 +335,7 @@ class Tensor(Portable):
         axis: _int | None = ...,
         keepdims: _bool = ...,
     ) -> tuple[Tensor, Tensor]:
-        """``(amin(input, dim), amax(input, dim))``."""
+        """``(amin(input, dim), amax(input, dim))``, as ``min`` and ``max`` of a named tuple."""
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """The angle in radians from 1 to the number: 0 or pi of real ones."""
     def any(
@@ -456,9 +456,11 @@ class Tensor(Portable):
         """Rounded up."""
     def cholesky(self, upper: _bool = False) -> Tensor:
         """Cholesky factorization; `linalg.cholesky`."""
-    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+    def cholesky_inverse(self, upper: _bool = False, *, input: Tensor = ...) -> Tensor:
         """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
-    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+    def cholesky_solve(
+        self, L: Tensor = ..., upper: _bool = False, *, input: Tensor = ..., input2: Tensor = ...
+    ) -> Tensor:
         """The ``X`` of ``A X = B`` from the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
@@ -856,10 +858,12 @@ class Tensor(Portable):
         """``log(sum(exp(input), dim))`` without overflow."""
     def lt(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``input < other``."""
-    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> LUFactor | LUFactorEx:
+    def lu(
+        self, pivot: _bool = True, get_infos: _bool = False, *, input: Tensor = ...
+    ) -> LUFactor | LUFactorEx:
         """LU factorization; `linalg.lu_factor`, or with get_infos `linalg.lu_factor_ex`. A matrix that is
         singular is no error."""
-    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    def lu_solve(self, LU_data: Tensor = ..., LU_pivots: Tensor = ..., *, input: Tensor = ...) -> Tensor:
         """The ``X`` of ``A X = b`` from an LU factorization; `linalg.lu_solve`."""
     def masked_fill(self, mask: Tensor, value: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
         """``value`` where the mask holds, else ``input``."""
@@ -1035,7 +1039,7 @@ class Tensor(Portable):
         wait."""
     def norm(
         self,
-        p: _float | str = "fro",
+        p: _float | str | None = "fro",
         dim=None,
         keepdim: _bool = False,
         dtype: DType | None = None,
@@ -1369,7 +1373,13 @@ class Tensor(Portable):
         """In-place form of `transpose`: this tensor itself becomes that view of its storage. Nothing
         moves."""
     def triangular_solve(
-        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False
+        self,
+        A: Tensor = ...,
+        upper: _bool = True,
+        transpose: _bool = False,
+        unitriangular: _bool = False,
+        *,
+        input: Tensor = ...,
     ) -> Triangular:
         """The ``X`` of ``A X = b`` where A is triangular, and a copy of A; `linalg.solve_triangular`."""
     def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -1687,6 +1697,8 @@ class Tensor(Portable):
     def __rxor__(self, other: Any) -> Tensor: ...
     def __lshift__(self, other: Any) -> Tensor: ...
     def __rshift__(self, other: Any) -> Tensor: ...
+    def __rlshift__(self, other: Any) -> Tensor: ...
+    def __rrshift__(self, other: Any) -> Tensor: ...
     def __eq__(self, other: Any) -> Tensor: ...
     def __ne__(self, other: Any) -> Tensor: ...
     def __lt__(self, other: Any) -> Tensor: ...
@@ -1703,3 +1715,5 @@ class Tensor(Portable):
     def __iand__(self, other: Any) -> Tensor: ...
     def __ior__(self, other: Any) -> Tensor: ...
     def __ixor__(self, other: Any) -> Tensor: ...
+    def __ilshift__(self, other: Any) -> Tensor: ...
+    def __irshift__(self, other: Any) -> Tensor: ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any
 
 from ..errors import ArgumentError
@@ -51,6 +52,9 @@ class MappingKey:
 
     key: Any
 
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
     def get(self, mapping: Any) -> Any:
         """The child."""
         return mapping[self.key]
@@ -66,9 +70,30 @@ class SequenceKey:
 
     idx: int
 
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
     def get(self, sequence: Any) -> Any:
         """The child."""
         return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """Where a child lies in a named tuple, or another object.
+
+    Args:
+        name: of the attribute.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The child."""
+        return getattr(obj, self.name)
 
 
 def _dict_flatten(d: dict) -> tuple[list[Any], Context]:
@@ -83,7 +108,7 @@ def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[MappingKey, Any]], Cont
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
-LeafSpec = TreeSpec
+LeafSpec = PyTreeSpec = TreeSpec
 _LEAF = TreeSpec(None, None)
 # How each type of container is taken apart, into children and context, and put together.
 SUPPORTED_NODES: dict[type, tuple[Callable, Callable]] = {
@@ -98,14 +123,25 @@ SUPPORTED_NODES: dict[type, tuple[Callable, Callable]] = {
     ),
 }
 
+# Those of classes that say their keys.
+_WITH_KEYS: dict[type, Callable] = {}
 
-def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **more: Any) -> None:
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
+    *,
+    flatten_with_keys_fn: Callable | None = None,
+    **more: Any,
+) -> None:
     """Let a class be a container.
 
     Args:
         cls: the class.
         flatten_fn: gives the children of one and what it needs besides.
         unflatten_fn: makes one from children and that.
+        flatten_with_keys_fn: as ``flatten_fn``, with pairs of key and child.
         more: what PyTorch needs to write trees to files; not used here.
 
     Raises:
@@ -114,6 +150,8 @@ def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable
     if cls in SUPPORTED_NODES:
         raise ArgumentError(f"register_pytree_node: {cls.__name__} is registered already.")
     SUPPORTED_NODES[cls] = flatten_fn, unflatten_fn
+    if flatten_with_keys_fn is not None:
+        _WITH_KEYS[cls] = flatten_with_keys_fn
 
 
 _register_pytree_node = register_pytree_node
@@ -194,22 +232,161 @@ def tree_map(
     return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
 
 
-def tree_map_(func: Callable, tree: PyTree, *rests: PyTree) -> PyTree:
+def tree_map_(
+    func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> PyTree:
     """Call a function on the leaves; returns the tree."""
-    tree_map(func, tree, *rests)
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only(kinds: Any, func: Callable, tree: PyTree) -> PyTree:
-    """`tree_map` of the leaves of some types; the others stay."""
-    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kinds) else leaf, tree)
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
+    """A decorator of a function of leaves: others than those of some types, or that meet a condition, stay.
+
+    Args:
+        type_or_types_or_pred: a type, several, or a condition.
+    """
+    chosen = type_or_types_or_pred
+    meets: Any = chosen
+    if isinstance(chosen, (type, tuple, UnionType)):
+        meets = lambda leaf: isinstance(leaf, chosen)  # noqa: E731
+    return lambda func: lambda leaf: func(leaf) if meets(leaf) else leaf
 
 
-def tree_all(pred: Callable[[Any], bool], tree: PyTree) -> bool:
+def tree_map_only(
+    type_or_types_or_pred: Any,
+    func: Callable,
+    tree: PyTree,
+    is_leaf: Callable[[PyTree], bool] | None = None,
+) -> PyTree:
+    """`tree_map` of the leaves of some types, or that meet a condition; the others stay."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any,
+    func: Callable,
+    tree: PyTree,
+    is_leaf: Callable[[PyTree], bool] | None = None,
+) -> PyTree:
+    """Call a function on the leaves of some types, or that meet a condition; returns the tree."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all(
+    pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> bool:
     """Whether a condition holds for all leaves."""
-    return all(map(pred, tree_leaves(tree)))
+    return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: PyTree) -> bool:
+def tree_any(
+    pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> bool:
     """Whether a condition holds for a leaf."""
-    return any(map(pred, tree_leaves(tree)))
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(
+    type_or_types: Any,
+    pred: Callable[[Any], bool],
+    tree: PyTree,
+    is_leaf: Callable[[PyTree], bool] | None = None,
+) -> bool:
+    """Whether a condition holds for all leaves of some types."""
+    return all(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def tree_any_only(
+    type_or_types: Any,
+    pred: Callable[[Any], bool],
+    tree: PyTree,
+    is_leaf: Callable[[PyTree], bool] | None = None,
+) -> bool:
+    """Whether a condition holds for a leaf of some types."""
+    return any(pred(leaf) for leaf in tree_leaves(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+# Leaves with their paths
+
+
+def tree_leaves_with_path(
+    tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> list[tuple[tuple, Any]]:
+    """The leaves of a tree, each behind its path of keys."""
+    found: list[tuple[tuple, Any]] = []
+
+    def walk(path: tuple, value: PyTree) -> None:
+        node = None if is_leaf is not None and is_leaf(value) else _node(value)
+        if node is None:
+            found.append((path, value))
+            return
+        for key, child in zip(_keys(value), node[0](value)[0], strict=True):
+            walk((*path, key), child)
+
+    walk((), tree)
+    return found
+
+
+def _keys(value: PyTree) -> list[Any]:
+    """What leads from a container to each of its children."""
+    if isinstance(value, dict):
+        return [MappingKey(key) for key in value]
+    fields = getattr(type(value), "_fields", None)
+    if isinstance(value, tuple) and fields is not None:
+        return [GetAttrKey(name) for name in fields]
+    with_keys = _WITH_KEYS.get(type(value))
+    if with_keys is not None:
+        return [key for key, _ in with_keys(value)[0]]
+    node = _node(value)
+    assert node is not None
+    return [SequenceKey(k) for k in range(len(node[0](value)[0]))]
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
+    """The leaves of a tree, each behind its path of keys, and its structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Callable[[PyTree], bool] | None = None
+) -> PyTree:
+    """The tree with a function of path and leaf, and of the leaves of other trees, in the place of each."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(rest, is_leaf) for rest in rests]
+    values = [func(path, leaf, *more) for (path, leaf), *more in zip(found, *others, strict=True)]
+    return tree_unflatten(values, spec)
+
+
+def keystr(kp: Iterable[Any]) -> str:
+    """A path of keys as Python writes it, such as ``['a'][0]``."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+    """What lies at a path of keys."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> bool:
+    """Whether a tree is one leaf."""
+    return (is_leaf is not None and is_leaf(tree)) or _node(tree) is None
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Whether something is a named tuple, or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether something is a class of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Whether something is a named tuple."""
+    return is_namedtuple_class(type(obj))

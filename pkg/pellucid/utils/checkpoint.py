@@ -6,8 +6,10 @@ Source: Chen et al. 2016, "Training deep nets with sublinear memory cost"
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from enum import Enum
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled, under
@@ -16,6 +18,10 @@ from ..device.stream import stream
 from ..errors import ArgumentError, GradientError, RangeError
 from ..ops.random.generator import default_generator
 from ..tensors.tensor import Tensor
+
+
+class CheckpointError(GradientError):
+    """The repetition of a checkpointed call saved other tensors than the call."""
 
 
 def checkpoint(
@@ -41,7 +47,7 @@ def checkpoint(
         preserve_rng_state: let the repetition draw the random numbers of the call.
 
     Raises:
-        GradientError: from a walk: the repetition saved other tensors.
+        CheckpointError: from a walk: the repetition saved other tensors.
 
     Source: https://pytorch.org/docs/stable/checkpoint.html
 
@@ -83,7 +89,7 @@ def checkpoint(
                 generator.seed_value, generator.offset = now
         same = [t._meta is m for t, m in zip(found, metas, strict=False)]
         if len(found) != len(metas) or not (all(same) or determinism_check == "none"):
-            raise GradientError(
+            raise CheckpointError(
                 f"checkpoint: the call saved {len(metas)} tensors and its repetition {len(found)}, or others."
                 " The function must compute the same at every call."
             )
@@ -147,7 +153,79 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     yield
 
 
+class CheckpointPolicy(Enum):
+    """What a policy of `create_selective_checkpoint_contexts` says of an operator."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
+    """Two contexts for the ``context_fn`` of `checkpoint`, of operators whose results are kept.
+
+    Everything is computed again here, whatever the policy says: values and gradients are the same, and so is
+    the memory of a checkpoint without a policy.
+
+    Args:
+        policy_fn_or_list: which operators' results PyTorch would keep.
+        allow_cache_entry_mutation: accepted.
+
+    Raises:
+        ArgumentError: it is neither a function nor a list.
+
+    Source: https://pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.create_selective_checkpoint_contexts
+    """
+    if not (callable(policy_fn_or_list) or isinstance(policy_fn_or_list, (list, tuple, set))):
+        raise ArgumentError(
+            "create_selective_checkpoint_contexts: takes a function or a list of operators, not "
+            f"{type(policy_fn_or_list).__name__}."
+        )
+    return noop_context_fn()
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs of a function, with tensors that are leaves of a new graph and require grad as before.
+
+    Args:
+        inputs: tensors and others.
+
+    Raises:
+        ArgumentError: it is no tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise ArgumentError(f"detach_variable: takes a tuple of Tensors, not {type(inputs).__name__}.")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn where none of the inputs requires grad, so that a checkpoint has no gradients."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("checkpoint: none of the inputs require grad, so gradients will be None.", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The states of generators of the devices of some tensors: none, for one generator serves all devices."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Put back what `get_device_states` gave.
+
+    Raises:
+        RangeError: there are states, which no device here has.
+    """
+    if list(states):
+        raise RangeError("set_device_states: no device here has a generator of its own. Use set_rng_state.")
+
+
 __all__ = [
-    "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_debug_enabled",
-    "set_checkpoint_early_stop",
+    "CheckpointError", "CheckpointPolicy", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip

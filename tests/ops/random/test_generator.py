@@ -80,3 +80,16 @@ def test_what_is_no_generator(given):
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"^{name}\(\): argument 'generator' must be a Generator, not"):
             call()
+
+
+def test_a_generator_is_moved_and_copied():
+    g = pellucid.Generator().manual_seed(3)
+    assert g.get_offset() == 0
+    pellucid.rand(8, generator=g, device="cpu")
+    at = g.get_offset()
+    twin = g.clone_state()
+    following = pellucid.rand(4, generator=g, device="cpu").tolist()
+    assert pellucid.rand(4, generator=twin, device="cpu").tolist() == following
+    assert pellucid.rand(4, generator=g.set_offset(at), device="cpu").tolist() == following
+    with pytest.raises(RuntimeError, match="a multiple of 4"):
+        g.set_offset(3)

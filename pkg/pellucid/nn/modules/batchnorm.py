@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any
 
 from ...autograd import no_grad
 from ...autograd.grad_mode import unrecorded
@@ -148,16 +148,61 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm over several processes, of which there are none here: it can be named, not made.
+    """Batch norm over the batches of several processes: there is one here, so it is that of its batch.
+
+    Args:
+        num_features: how many channels.
+        eps: added to the variance.
+        momentum: how far running statistics move towards a batch's; None makes them the mean of all batches.
+        affine: whether there are a weight and a bias.
+        track_running_stats: whether there are running statistics, which `eval` uses.
+        process_group: None; there is one process.
+        device, dtype: of the parameters; the defaults if None.
+        bias: whether there is a bias beside the weight.
 
     Raises:
-        DeviceError: always.
+        DeviceError: there is a group of processes.
     """
 
-    def __init__(self, *args, **kwargs) -> NoReturn:
-        raise DeviceError(
-            "SyncBatchNorm: there is one process and one device. Use BatchNorm1d, BatchNorm2d or BatchNorm3d."
-        )
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device=None,
+        dtype: DType | None = None,
+        bias: bool = True,
+    ):
+        if process_group is not None:
+            raise DeviceError("SyncBatchNorm: there is one process and one device. Leave process_group out.")
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ShapeError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with batch norms over processes in the place of its batch norms.
+
+        Args:
+            module: with its children; where it is no batch norm itself, it is changed and returned.
+            process_group: None; there is one process.
+        """
+        made = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
+            settings = module.eps, module.momentum, module.affine, module.track_running_stats, process_group
+            made = cls(module.num_features, *settings, bias=module.bias is not None)
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            made.training = module.training
+        for name, child in module.named_children():
+            setattr(made, name, cls.convert_sync_batchnorm(child, process_group))
+        return made
 
 
 class _InstanceNorm(_ChannelNorm):

@@ -14,7 +14,9 @@ from ...ops.shape.joining import cat, stack
 from ...tensors.absent import refuse_others
 from ...tensors.construct import tensor
 from ...tensors.tensor import Tensor
-from . import fusion, parametrizations, parametrize, prune, rnn
+from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from ..modules.module import Module
+from . import fusion, parametrizations, parametrize, prune, rnn, stateless
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .parametrizations import older_spectral_norm as spectral_norm
 from .parametrizations import older_weight_norm as weight_norm
@@ -164,6 +166,38 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         start += p.numel()
 
 
+def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> Module:
+    """Lay the weights of two-dimensional convolutions out in a memory format; returns the module.
+
+    Args:
+        module: with its children.
+        memory_format: such as ``torch.channels_last``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.convert_conv2d_weight_memory_format.html
+    """
+    return _laid_out(module, (Conv2d, ConvTranspose2d), memory_format)
+
+
+def convert_conv3d_weight_memory_format(module: Module, memory_format: Any) -> Module:
+    """Lay the weights of three-dimensional convolutions out in a memory format; returns the module.
+
+    Args:
+        module: with its children.
+        memory_format: such as ``torch.channels_last_3d``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.convert_conv3d_weight_memory_format.html
+    """
+    return _laid_out(module, (Conv3d, ConvTranspose3d), memory_format)
+
+
+def _laid_out(module: Module, kinds: tuple[type, ...], memory_format: Any) -> Module:
+    for m in module.modules():
+        if isinstance(m, kinds):
+            weight: Any = vars(m)["weight"]
+            weight.data = weight.detach().clone(memory_format=memory_format)
+    return module
+
+
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """Make a module without drawing its first values.
 
@@ -182,6 +216,8 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "fuse_conv_bn_eval",
     "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",
@@ -197,6 +233,7 @@ __all__ = [
     "rnn",
     "skip_init",
     "spectral_norm",
+    "stateless",
     "vector_to_parameters",
     "weight_norm",
 ]

@@ -232,6 +232,35 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     return module
 
 
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Parametrize tensors of a module as those of another one are, by the same modules and parameters.
+
+    Args:
+        from_module: the other one; without parametrized tensors nothing happens.
+        to_module: gets them; a tensor that it has not is made first.
+        tensor_name: one tensor; all that are parametrized if None.
+
+    Returns:
+        ``to_module``.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.nn.utils.parametrize.transfer_parametrizations_and_params.html
+    """
+    known = from_module.__dict__["parametrizations"] if is_parametrized(from_module) else {}
+    for name in [*known] if tensor_name is None or not known else [tensor_name]:
+        chain: Any = known[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
+        for module in chain:
+            register_parametrization(to_module, name, module)
+        made: Any = to_module.__dict__["parametrizations"][name]
+        places = ["original"] if chain.is_tensor else [f"original{k}" for k in range(len(chain._begin()))]
+        for place in places:
+            setattr(made, place, getattr(chain, place))
+    return to_module
+
+
 def type_before_parametrizations(module: Module) -> type:
     """The class that a module had before it was parametrized."""
     return type(module)._before if is_parametrized(module) else type(module)  # type: ignore[attr-defined]
@@ -239,5 +268,5 @@ def type_before_parametrizations(module: Module) -> type:
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "type_before_parametrizations",
+    "transfer_parametrizations_and_params", "type_before_parametrizations",
 ]  # fmt: skip

@@ -74,9 +74,26 @@ class PackedSequence(Packed):
         ]
         return type(self)(data, self.batch_sizes, *order)
 
-    def cpu(self) -> PackedSequence:
-        """The same sequences on the cpu."""
-        return self.to("cpu")
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The same sequences on the cpu; further arguments are those of `to`."""
+        return self.to(*args, device="cpu", **kwargs)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Refused, as `Tensor.cuda`."""
+        return type(self)(self.data.cuda(*args, **kwargs), self.batch_sizes)
+
+    @property
+    def is_cuda(self) -> bool:
+        """False, as of every tensor here."""
+        return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        """False, as of every tensor here."""
+        return self.data.is_pinned()
+
+    def pin_memory(self) -> PackedSequence:
+        """Itself: transfers need no locked memory here."""
+        return self
 
     def double(self) -> PackedSequence:
         """The same sequences as float64."""
@@ -89,6 +106,26 @@ class PackedSequence(Packed):
     def half(self) -> PackedSequence:
         """The same sequences as float16."""
         return self.to(dt.float16)
+
+    def long(self) -> PackedSequence:
+        """The same sequences as int64."""
+        return self.to(dt.int64)
+
+    def int(self) -> PackedSequence:
+        """The same sequences as int32."""
+        return self.to(dt.int32)
+
+    def short(self) -> PackedSequence:
+        """The same sequences as int16."""
+        return self.to(dt.int16)
+
+    def char(self) -> PackedSequence:
+        """The same sequences as int8."""
+        return self.to(dt.int8)
+
+    def byte(self) -> PackedSequence:
+        """The same sequences as uint8."""
+        return self.to(dt.uint8)
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:

@@ -58,7 +58,7 @@ def _norm(input: Tensor, p: float, dim, keepdim: bool) -> Tensor:
 @function(aten=("norm.Scalar", "norm.ScalarOpt_dim", "norm.ScalarOpt_dim_dtype", "norm.ScalarOpt_dtype"))
 def norm(
     input: Tensor,
-    p: float | str = "fro",
+    p: float | str | None = "fro",
     dim=None,
     keepdim: bool = False,
     out: Tensor | None = None,
@@ -69,7 +69,7 @@ def norm(
 
     Args:
         input: floating point.
-        p: the order; "fro" is 2; "nuc" the sum of singular values of the matrices in two axes.
+        p: the order; "fro" and None are 2; "nuc" the sum of singular values of the matrices in two axes.
         dim: axis or axes; all if None.
         dtype: type to convert to first.
 
@@ -81,7 +81,7 @@ def norm(
     return found if out is None else written("norm", out, found)
 
 
-def _any_norm(input: Tensor, p: float | str, dim, keepdim: bool, dtype: DType | None) -> Tensor:
+def _any_norm(input: Tensor, p: float | str | None, dim, keepdim: bool, dtype: DType | None) -> Tensor:
     if dtype is not None:
         input = input.to(element_type(dtype))
     if input.dtype.is_complex and p != "nuc":
@@ -103,7 +103,7 @@ def _any_norm(input: Tensor, p: float | str, dim, keepdim: bool, dtype: DType | 
 
 
 def _method(
-    input: Tensor, p: float | str = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
+    input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype: DType | None = None
 ) -> Tensor:
     # PyTorch's method has no ``out``, and so another place for ``dtype``.
     return _any_norm(input, p, dim, keepdim, dtype)

@@ -97,6 +97,29 @@ class Generator:
         self.seed_value, self.offset = words
         return self
 
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from where this one is."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def get_offset(self) -> int:
+        """How many words it has given since its seed: four for each block that the counter counts."""
+        return 4 * self.offset
+
+    def set_offset(self, offset: int) -> Generator:
+        """Go on behind so many words, and return the generator.
+
+        Args:
+            offset: a multiple of 4, from 0 on.
+
+        Raises:
+            RangeError: it is none.
+        """
+        _note_seeding()
+        if offset < 0 or offset % 4:
+            raise RangeError(f"set_offset: offset must be a multiple of 4 from 0 on, not {offset}.")
+        self.offset = offset // 4
+        return self
+
     def take(self, count: int, each: bool = False) -> tuple[int, int, int, int]:
         """Reserve ``count`` words: (seed low, seed high, counter low, counter high). With ``each`` they are
         words for every example within `vmap`."""

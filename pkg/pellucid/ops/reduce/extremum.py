@@ -3,6 +3,7 @@ to the first place."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable
 from math import prod as product
 from typing import Any
@@ -241,7 +242,10 @@ max = _extremes("max", True, _largest, clamp.maximum, ("largest", "larger"))
 min = _extremes("min", False, _smallest, clamp.minimum, ("smallest", "smaller"))
 
 
+MinAndMax = namedtuple("aminmax", ("min", "max"))
+
+
 @function(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """``(amin(input, dim), amax(input, dim))``."""
-    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+    """``(amin(input, dim), amax(input, dim))``, as ``min`` and ``max`` of a named tuple."""
+    return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ...errors import PellucidError
-from ...tensors.absent import message, public
+from ...tensors.absent import message, public, refuse
 from .rooms import ROOMS, room
 from .row import kind
 
@@ -131,14 +131,32 @@ def module_of(path: str) -> ModuleType | None:
     if path.partition(".")[0] in _PACKAGES:
         try:
             if find_spec(f"pellucid.{path}") is not None:
-                return import_module(f"pellucid.{path}")
+                return _answering(import_module(f"pellucid.{path}"), path)
         except ModuleNotFoundError:  # of the package that it would be in
             pass
     parent = module_of(package) if package else sys.modules["pellucid"]
     found = getattr(parent, last, None)
     if isinstance(found, ModuleType):
-        return found
+        return _answering(found, path)
     return room(path, at=package) if last in public().get(f"modules of torch.{package}", ()) else None
+
+
+def _answering(module: ModuleType, path: str) -> ModuleType:
+    """A module of the package that also gives what its package has, as PyTorch may have it in this module,
+    and says of the rest that it is missing."""
+    names, package = vars(module), path.rpartition(".")[0]
+    if "__getattr__" in names or not module.__name__.startswith("pellucid."):
+        return module
+
+    def other(name: str) -> Any:
+        around = vars(module_of(package)) if package and name[0] != "_" else {}
+        value = around.get(name)
+        if value is None or isinstance(value, ModuleType):
+            refuse(f"torch.{path}", name, names)
+        return value
+
+    names["__getattr__"] = other
+    return module
 
 
 def _is_known(path: str) -> bool:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import Flag, IntEnum
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn
-from urllib.parse import urlparse
 
 from ...device import device as Device
-from ...errors import OutOfMemoryError, SourceError
+from ...device import get_default_device
+from ...errors import DeviceError, OutOfMemoryError, SourceError
 from ...tensors import dtypes
 from ...tensors.absent import public, refuse
+from ...tensors.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass
+from ...tensors.portable import TypedStorage, UntypedStorage
 from .library import Namespace
 from .row import Room
 
@@ -37,8 +38,11 @@ class _Built(ModuleType):
             for place in self._at:
                 is_room = place in ROOMS and place != self._path
                 found = room(place) if is_room else import_module(f"pellucid.{place}".rstrip("."))
-                if hasattr(found, name):
-                    return getattr(found, name)
+                value = getattr(found, name, None)
+                # A module is no function of its name within it.
+                itself = isinstance(value, ModuleType) and self._path.endswith(f".{name}")
+                if value is not None and not itself:
+                    return value
         if self._path == "ops":
             return Namespace(name)
         refuse(self.__name__, name, vars(self))
@@ -93,6 +97,13 @@ _DLPACK = IntEnum(
 )
 
 
+def _module_of_device(device: Any = None) -> Any:
+    """``torch.cpu``, ``torch.cuda`` and so on, by a device or its type."""
+    where = (Device(device) if isinstance(device, str) else device or get_default_device()).type
+    package = sys.modules["pellucid"]
+    return package.webgpu if where == "webgpu" else room(where)
+
+
 def _not_loaded(path: Any) -> NoReturn:
     raise SourceError(f"torch.ops.load_library: {path} is compiled against PyTorch, which is not here.")
 
@@ -106,7 +117,16 @@ def _several(count: int) -> Callable[[Any], tuple]:
 
 ROOMS: dict[str, Room] = {
     "": Room(
-        values={d.name: d for d in dtypes.NAMED},
+        values={d.name: d for d in dtypes.NAMED}
+        | {"has_lapack": True, "has_spectral": True, "has_mkl": False, "has_openmp": False}
+        | {
+            "AcceleratorError": DeviceError,
+            "DisableTorchFunction": DisableTorchFunction,
+            "DisableTorchFunctionSubclass": DisableTorchFunctionSubclass,
+            "TypedStorage": TypedStorage,
+            "UntypedStorage": UntypedStorage,
+            "get_device_module": _module_of_device,
+        },
         answers={
             "compiled_with_cxx11_abi": True,
             "is_deterministic_algorithms_warn_only_enabled": False,
@@ -115,9 +135,12 @@ ROOMS: dict[str, Room] = {
             "is_vulkan_available": False,
             "is_warn_always_enabled": False,
             "get_deterministic_debug_mode": 0,
+            "is_autocast_cache_enabled": True,
         },
-        idle="set_warn_always set_flush_denormal",
-        kinds="ScriptModule Stream Event SymInt SymFloat SymBool Storage TypedStorage UntypedStorage Future",
+        idle="set_warn_always set_flush_denormal clear_autocast_cache set_autocast_cache_enabled",
+        kinds="ScriptModule Stream Event SymInt SymFloat SymBool Storage Future FloatStorage DoubleStorage "
+        "HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage ByteStorage BoolStorage "
+        "ComplexFloatStorage ComplexDoubleStorage",
     ),
     "version": Room(
         values={
@@ -133,15 +156,27 @@ ROOMS: dict[str, Room] = {
     # Devices
     "cuda": Room(
         values={"OutOfMemoryError": OutOfMemoryError},
-        answers=_NOT_ONE | {"get_arch_list": [], "memory_reserved": 0, "max_memory_reserved": 0},
-        idle="empty_cache manual_seed manual_seed_all reset_peak_memory_stats ipc_collect",
-        kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor device device_of StreamContext",
+        answers=_NOT_ONE
+        | {"get_arch_list": [], "memory_reserved": 0, "max_memory_reserved": 0, "get_rng_state_all": []},
+        idle="empty_cache manual_seed manual_seed_all seed seed_all set_rng_state_all ipc_collect "
+        "reset_peak_memory_stats",
+        kinds="Stream Event CUDAGraph FloatTensor HalfTensor LongTensor BFloat16Tensor BoolTensor ByteTensor "
+        "CharTensor DoubleTensor IntTensor ShortTensor device device_of StreamContext",
         refused=f"{_OF_A_DEVICE} get_device_name mem_get_info default_stream memory_summary graph",
     ),
     "amp.autocast_mode": Room(at="optim.amp"),
     "amp.grad_scaler": Room(at="optim.amp"),
     "cuda.amp": Room(at="optim.amp"),
     "cuda.amp.autocast_mode": Room(at="optim.amp"),
+    "cpu": Room(
+        answers={"is_available": True, "device_count": 1, "current_device": "cpu", "is_initialized": True},
+        idle="synchronize set_device",
+        contexts="stream",
+        kinds="Stream Event StreamContext",
+        refused="current_stream get_capabilities",
+    ),
+    "cpu.amp": Room(at="optim.amp"),
+    "cpu.amp.autocast_mode": Room(at="optim.amp"),
     "cuda.nvtx": Room(idle="range_push range_pop mark", contexts="range"),
     "xpu": Room(
         answers=_NOT_ONE,
@@ -197,7 +232,7 @@ ROOMS: dict[str, Room] = {
     "compiler": Room(
         answers={"is_compiling": False, "is_dynamo_compiling": False, "is_exporting": False},
         idle="reset cudagraph_mark_step_begin",
-        same="allow_in_graph assume_constant_result",
+        same="allow_in_graph assume_constant_result nested_compile_region wrap_numpy",
         contexts="set_stance",
         at="op.jit op.jit.compiler",
     ),
@@ -239,7 +274,7 @@ ROOMS: dict[str, Room] = {
     "onnx.symbolic_helper": Room(same="parse_args"),
     "onnx.symbolic_opset11": Room(),
     "func": Room(at="nn.func"),
-    "library": Room(at="utils.compat.library", refused="define impl triton_op wrap_triton opcheck"),
+    "library": Room(at="utils.compat.library", refused="triton_op wrap_triton opcheck"),
     "ops": Room(values={"load_library": _not_loaded}),
     "_custom_ops": Room(),
     # Several processes
@@ -286,7 +321,7 @@ ROOMS: dict[str, Room] = {
     "nn.parallel.distributed": Room(kinds="DistributedDataParallel"),
     "autograd.profiler": Room(at="profiler", contexts="emit_nvtx emit_itt"),
     "nn.parallel.scatter_gather": Room(refused="gather scatter scatter_kwargs"),
-    "futures": Room(kinds="Future", refused="collect_all wait_all"),
+    "futures": Room(at="utils.compat.futures"),
     "multiprocessing": Room(
         kinds="Process Queue Pool",
         refused="spawn get_context set_start_method start_processes set_sharing_strategy",
@@ -315,29 +350,32 @@ ROOMS: dict[str, Room] = {
     "_C": Room(
         values={"DispatchKey": _Keys, "DispatchKeySet": _Keys},
         idle="_log_api_usage_once",
-        at="tensors.dispatch",
+        at="tensors.dispatch .",
     ),
     "_tensor": Room(at="tensors.tensor"),
+    "_utils": Room(at="utils.compat.flat", kinds="ExceptionWrapper"),
+    "_jit_internal": Room(
+        same="_copy_to_script_wrapper export ignore unused _overload _overload_method",
+        values={"Final": Final},
+        answers={"is_scripting": False},
+    ),
+    "_ops": Room(kinds="OpOverload OpOverloadPacket HigherOrderOperator"),
     "storage": Room(at="tensors.portable"),
     "random": Room(at="ops.random.generator"),
     "functional": Room(at="."),
     "serialization": Room(at="utils.serialization"),
     "testing": Room(at="utils.testing"),
     "hub": Room(
-        values={
-            "_get_torch_home": lambda: str(Path("~/.cache/torch").expanduser()),
-            "HASH_REGEX": re.compile(r"-([a-f0-9]*)\."),
-            "urlparse": urlparse,
-        },
+        at="utils.compat.hub",
         kinds="tqdm",
-        refused="load load_state_dict_from_url download_url_to_file list help get_dir",
+        refused="load list help",
     ),
     "utils.cpp_extension": Room(
         kinds="BuildExtension CppExtension CUDAExtension", refused="load load_inline include_paths"
     ),
     "utils.data.distributed": Room(at="utils.data"),
     "utils.dlpack": Room(at=".", values={"DLDeviceType": _DLPACK}),
-    "utils.model_zoo": Room(at="hub", refused="load_url"),
+    "utils.model_zoo": Room(at="utils.compat.hub"),
     "utils._python_dispatch": Room(kinds="TorchDispatchMode"),
     "quantization": Room(refused="quantize_dynamic prepare convert"),
     "ao": Room(),

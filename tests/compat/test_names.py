@@ -1,0 +1,210 @@
+"""Names of PyTorch: what is there works as PyTorch's, what is missing says so, in every module."""
+
+import http.server
+import importlib
+import subprocess
+import sys
+import textwrap
+import threading
+from functools import partial
+
+import pytest
+import torch
+
+import pellucid
+from pellucid.errors import ArgumentError, DeviceError, MissingError
+from pellucid.tensors.absent import public
+from pellucid.utils.compat import futures, hub, library
+from pellucid.utils.compat.rooms import room
+
+PLACES = [p for p in public() if p.startswith("torch.") and p.rpartition(".")[2][0].islower()]
+
+
+def test_every_missing_name_says_so():
+    """Of every module that is listed, in a process in which torch is Pellucid."""
+    script = """
+        import importlib, sys
+        import pellucid
+        from pellucid.tensors.absent import public
+        pellucid.compat.install()
+        quiet = []
+        for place in sys.argv[1:]:
+            try:
+                module = importlib.import_module(place)
+            except ModuleNotFoundError as error:
+                quiet += [place] * ("PyTorch has this" not in str(error))
+                continue
+            for name in public()[place]:
+                try:
+                    getattr(module, name)
+                except AttributeError as error:
+                    quiet += [f"{place}.{name}"] * ("PyTorch has this" not in str(error))
+        print(quiet)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(script), *PLACES]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_layers_are_found_where_pytorch_has_them():
+    script = """
+        import pellucid
+        pellucid.compat.install()
+        from torch.nn.modules.activation import MultiheadAttention
+        from torch.nn.modules.batchnorm import LazyBatchNorm1d
+        from torch.nn.modules.rnn import LSTMCell
+        from torch.cpu.amp import autocast
+        from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+        import torch
+        assert MultiheadAttention is torch.nn.MultiheadAttention
+        try:
+            from torch.optim.adamw import adamw
+        except ImportError:
+            several = [torch.ones(2, 2), torch.zeros(3)]
+            flat = _flatten_dense_tensors(several)
+            assert [tuple(t.shape) for t in _unflatten_dense_tensors(flat, several)] == [(2, 2), (3,)]
+            print("done")
+    """
+    words = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "done", done.stderr
+
+
+def test_modules_by_device():
+    of = pellucid.get_device_module
+    assert not of("cuda").is_available()
+    assert of("cpu").is_available()
+    assert of("cpu").current_device() == torch.cpu.current_device()
+    assert of(pellucid.device("webgpu")) is pellucid.webgpu
+    assert room("cuda").get_rng_state_all() == []
+
+
+def test_storages():
+    x = pellucid.arange(6, dtype=pellucid.float32, device="cpu")[2:]
+    y = torch.arange(6, dtype=torch.float32)[2:]
+    typed, bytes_of = x.storage(), x.untyped_storage()
+    assert typed.tolist() == [*range(6)]
+    assert (typed.size(), len(typed), typed.nbytes(), typed.element_size()) == (6, 6, 24, 4)
+    assert bytes_of.tolist() == y.untyped_storage().tolist()
+    assert typed.data_ptr() == bytes_of.data_ptr() == bytes_of._cdata
+    assert typed[1] == 1.0
+    assert isinstance(bytes_of, pellucid.UntypedStorage)
+    assert isinstance(typed, pellucid.TypedStorage)
+    assert typed.dtype is pellucid.float32
+
+
+# torch.library
+
+
+def test_an_operator_by_its_schema():
+    made = library.Library("schemas", "DEF")
+    made.define("scaled(Tensor x, Tensor? w=None, int[2] k=[1, 2], *, float e=1e-5, str s='none') -> Tensor")
+
+    @library.impl(made, "scaled", "CompositeImplicitAutograd")
+    def scaled(x, w, k, *, e, s):
+        return x * k[0] if w is None else x * w, e, s
+
+    call = room("ops").schemas.scaled
+    x = pellucid.ones(2, device="cpu")
+    assert call(x)[0].tolist() == [1.0, 1.0]
+    assert call.default(x, k=[3], e=2.0, s="a")[1:] == (2.0, "a")
+    assert call(x, x + 1)[0].tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError):
+        call(x, x, [1], 1.0)
+
+
+def test_functions_by_device():
+    library.define("devices::f", "(Tensor x) -> Tensor")
+    with pytest.raises(MissingError, match="devices::f: no function computes it on cpu"):
+        room("ops").devices.f(pellucid.ones(1, device="cpu"))
+    library.register_kernel("devices::f", "cuda")(lambda x: x)
+    library.impl("devices::f", "cpu", lambda x: x + 1)
+    assert room("ops").devices.f(pellucid.ones(1, device="cpu")).tolist() == [2.0]
+    library.register_autograd("devices::f", lambda ctx, g: g * 5)
+    x = pellucid.ones(1, device="cpu", requires_grad=True)
+    room("ops").devices.f(x).sum().backward()
+    assert x.grad.tolist() == [5.0]
+    with pytest.raises(ArgumentError, match="no operator 'devices::g' is declared"):
+        library.register_autograd("devices::g", lambda ctx, g: g)
+    with pytest.raises(ArgumentError, match="kind must be"):
+        library.Library("devices", "USE")
+
+
+def test_an_operator_for_other_devices_has_one_here():
+    @library.custom_op("elsewhere::f", mutates_args=(), device_types="cuda")
+    def f(x: pellucid.Tensor) -> pellucid.Tensor:
+        raise AssertionError("not here")
+
+    f.register_kernel("cpu")(lambda x: x * 3)
+    assert f(pellucid.ones(1, device="cpu")).tolist() == [3.0]
+
+
+# torch.futures
+
+
+def test_futures():
+    for lib in (torch.futures, futures):
+        first, seen = lib.Future(), []
+        later = first.then(lambda f: f.value() + 1)
+        every = lib.collect_all([first, later])
+        first.add_done_callback(lambda f, seen=seen: seen.append(f.value()))
+        assert not first.done()
+        first.set_result(1)
+        assert later.wait() == 2
+        assert seen == [1]
+        assert [f.wait() for f in every.wait()] == lib.wait_all([first, later]) == [1, 2]
+        with pytest.raises(RuntimeError):
+            first.set_result(2)
+    with pytest.raises(ZeroDivisionError):
+        first.then(lambda f: 1 / 0).wait()
+    with pytest.raises(DeviceError, match="nothing set its result"):
+        futures.Future().wait()
+
+
+# torch.hub
+
+
+@pytest.fixture
+def server(tmp_path):
+    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *a: None})
+    found = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(tmp_path)))
+    threading.Thread(target=found.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{found.server_port}"
+    found.shutdown()
+    found.server_close()
+
+
+def test_a_state_by_its_address(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "home"))
+    torch.save({"weight": torch.arange(3.0)}, tmp_path / "net-00ff.pth")
+    address = f"{server}/net-00ff.pth"
+    assert hub.load_state_dict_from_url(address)["weight"].tolist() == [0.0, 1.0, 2.0]
+    kept = tmp_path / "home" / "hub" / "checkpoints" / "net-00ff.pth"
+    assert kept.read_bytes() == (tmp_path / "net-00ff.pth").read_bytes()
+    with pytest.raises(RuntimeError, match=r'invalid hash value \(expected "00ff"'):
+        hub.load_state_dict_from_url(address, str(tmp_path / "other"), check_hash=True)
+    assert not (tmp_path / "other" / "net-00ff.pth").exists()
+    hub.set_dir(tmp_path / "chosen")
+    try:
+        assert hub.get_dir() == str(tmp_path / "chosen")
+    finally:
+        hub._chosen.clear()
+
+
+# torch.overrides
+
+
+def test_what_dispatches():
+    ours = pellucid.overrides
+    assert pellucid.tensor in ours.get_ignored_functions()
+    assert pellucid.add not in ours.get_ignored_functions()
+    made = ours.get_testing_overrides()[pellucid.nn.functional.linear]
+    assert made(1, 2) == -1
+    assert ours.is_tensor_method_or_property(pellucid.Tensor.view)
+    assert not ours.is_tensor_method_or_property(pellucid.nn.functional.linear)
+
+
+def test_names_of_every_place_are_there_in_pytorch():
+    for place in PLACES:
+        module = importlib.import_module(place)
+        assert all(hasattr(module, name) for name in public()[place]), place
