@@ -915,7 +915,7 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 def dsplit(
     input: Tensor,
     indices_or_sections=None,
-    *,
+    *further: _int,
     indices: Sequence[_int] | None = None,
     sections: _int | None = None,
 ) -> tuple[Tensor, ...]:
@@ -1265,7 +1265,7 @@ def histogramdd(
 def hsplit(
     input: Tensor,
     indices_or_sections=None,
-    *,
+    *further: _int,
     indices: Sequence[_int] | None = None,
     sections: _int | None = None,
 ) -> tuple[Tensor, ...]:
@@ -2799,7 +2799,7 @@ def view_copy(input: Tensor, *size, dtype: DType | None = None, out: Tensor | No
 def vsplit(
     input: Tensor,
     indices_or_sections=None,
-    *,
+    *further: _int,
     indices: Sequence[_int] | None = None,
     sections: _int | None = None,
 ) -> tuple[Tensor, ...]:

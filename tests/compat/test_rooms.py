@@ -18,7 +18,7 @@ from pellucid.utils.compat.rooms import ROOMS, room
 # What PyTorch answers otherwise where it has more, or asks for arguments.
 OTHERWISE = {
     "backends.mkl", "backends.mkldnn", "backends.openmp", "backends.opt_einsum", "distributed", "jit",
-    "backends.cuda", "backends.cudnn", "distributed.rpc", "compiler",
+    "backends.cpu", "backends.cuda", "backends.cudnn", "distributed.rpc", "compiler",
     "fx.experimental.symbolic_shapes", "_dynamo.utils",
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """``x[key]`` and ``x[key] = value`` against PyTorch and numpy, values and gradients."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -201,7 +203,7 @@ def test_refused(device):
         x[..., ...]
     with pytest.raises(IndexError, match=r"mask of shape \(3,\) does not fit axes 0 to 0 of shape \(4,\)"):
         x[pellucid.tensor([True, False, True], device=device)]
-    with pytest.raises(IndexError, match=r"must be integer or bool, not pellucid.float32"):
+    with pytest.raises(IndexError, match=r"must be int64, int32, uint8 or bool, not pellucid.float32"):
         x[pellucid.tensor([1.0, 2.0], device=device)]
     with pytest.raises(TypeError, match="not str"):
         x["a"]
@@ -265,3 +267,63 @@ def test_an_index_that_changes_after_an_assignment_changes_no_gradient(device):
         change(key)
         (x * scale).sum().backward()
         assert value.grad.tolist() == [1.0]
+
+
+def keys(lib, x):
+    """Keys that are not one tensor or one list of numbers."""
+    t = lib.tensor
+    return {
+        "numbers": [t(1), t(2)], "vectors": [t([0, 1]), t([1, 2])], "vector and number": [t([0, 1]), 1],
+        "slices": [slice(0, 2), slice(1, 3)], "plain": [0, 1], "lists": [[0, 1], [1, 2]],
+        "new axis": [None, 0], "ellipsis": [..., 0], "one vector": [t([0, 1])], "bools": [True, False, True, False, True],
+        "arrays": [np.array([0, 1]), np.array([1, 2])], "long": [[0]] * 33, "unlike": [[0], [1, 2]],
+        "list of bools": [[True, False, False, True, True]], "tuples": ((0, 1), (1, 2)), "tuple": ((0, 1),),
+        "matrix": np.array([[0, 1], [1, 2]]), "two truths": (True, True), "truth and not": (True, False),
+        "truth and place": (True, 0), "truth and list": (True, [0, 1]), "list and truth": ([0, 1], True),
+        "truth and slice": (True, slice(1, 3)), "tensor truths": (t(True), t(True)),
+        "truth and mask": (True, x[:, 0, 0] > 30), "behind a slice": (slice(None), True, [0, 1]),
+        "around a slice": (True, slice(None), [0, 1]), "nothing twice": (False, False),
+        "bytes": t([1, 0, 1, 0, 1], dtype=lib.uint8), "matrix of bytes": lib.ones(5, 5, dtype=lib.uint8),
+        "array of bytes": np.array([1, 0, 1, 0, 1], np.uint8), "one byte": t(1, dtype=lib.uint8),
+        "int16": t([1, 0], dtype=lib.int16), "int8": t([1, 0], dtype=lib.int8),
+        "place of int8": t(1, dtype=lib.int8), "int16 and list": (t(1, dtype=lib.int16), [0, 1]),
+    }  # fmt: skip
+
+
+def _assigned(x, key):
+    out = x.clone()
+    out[key] = out[key] * 2 + 1
+    return out
+
+
+def _gradient(x, key):
+    x = x.float().requires_grad_()
+    x[key].sum().backward()
+    return x.grad
+
+
+def _told(x, key):
+    found = []
+    for call in (lambda x, key: x[key], _assigned, _gradient):
+        try:
+            found.append(call(x, key).tolist())
+        except IndexError:
+            found.append(IndexError)
+    return found
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_keys_of_lists_truths_and_bytes(device):
+    """A list of more than numbers is a tuple, truths share an axis with lists, bytes are masks."""
+    x = torch.arange(125).reshape(5, 5, 5)
+    with pellucid.device(device):
+        y = pellucid.arange(125).reshape(5, 5, 5)
+        mine = keys(pellucid, y)
+        for name, key in keys(torch, x).items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert _told(y, mine[name]) == _told(x, key), name
+        with pytest.warns(UserWarning, match=r"x\[tuple\(indices\)\]"):
+            _ = y[[[0, 1], [1, 2]]]
+        with pytest.warns(UserWarning, match="uint8 is deprecated"):
+            _ = y[mine["bytes"]]

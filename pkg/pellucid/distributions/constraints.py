@@ -119,9 +119,11 @@ class _Bounded(Constraint):
     lower_bound: Any
     upper_bound: Any
 
-    def __init__(self, *bounds: Any):
-        for name, bound in zip(self.names, bounds, strict=True):
-            setattr(self, name, bound)
+    def __init__(self, *bounds: Any, **named: Any):
+        given = dict(zip(self.names, bounds)) | named
+        if len(bounds) + len(named) != len(self.names) or given.keys() != {*self.names}:
+            raise ArgumentError(f"{type(self).__name__}: takes {' and '.join(self.names)}, and nothing else.")
+        vars(self).update(given)
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self.names)

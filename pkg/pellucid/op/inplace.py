@@ -76,7 +76,10 @@ def in_place(o: Op) -> Callable:
         plain = given
         if not SYMBOLS.isdisjoint(map(type, given)):
             plain = plain_numbers(o, tuple(given))
-        key = o.key(tuple(plain))
+        try:
+            key = o.key(tuple(plain))  # refuses what is no tensor
+        except PellucidError as error:
+            raise named(f"{o.public}_", error) from None
         plan = plans.get((key, *aliased))
         if plan is None:
             plan = _plan_in_place(o, tuple(plain), frozenset({first, *aliased}))

@@ -81,7 +81,12 @@ class profile:
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
         acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
     ):
         chosen = set(ProfilerActivity if activities is None else activities)
         unknown = [a for a in chosen if not isinstance(a, ProfilerActivity)]
@@ -164,11 +169,17 @@ class profile:
     def _repr_svg_(self) -> str | None:
         return timeline(self.events()) if self._recording.ended else None
 
-    def key_averages(self, group_by_input_shape: bool = False) -> Averages:
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> Averages:
         """The dispatches summed by their ops and kernel, and the named parts; print it, or its ``table()``.
 
         Args:
             group_by_input_shape: whether other shapes make another row.
+            group_by_stack_n, group_by_overload_name: accepted: lines of Python and overloads make no rows.
 
         Raises:
             ValueError: shapes were not recorded.
@@ -183,9 +194,9 @@ class profile:
         """Everything that took time, by when it began."""
         return events(self._recording)
 
-    def export_chrome_trace(self, path: str | Path) -> None:
+    def export_chrome_trace(self, path: str | Path, use_python_export: bool = False) -> None:
         """Write a file for chrome://tracing or https://ui.perfetto.dev: Python's ops and the named parts, the
-        submissions and waits, and the GPU, each on a track."""
+        submissions and waits, and the GPU, each on a track. ``use_python_export`` is accepted."""
         export(self._recording, path)
 
 

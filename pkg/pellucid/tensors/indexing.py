@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,22 @@ from . import dtypes as dt
 from .construct import tensor
 from .shape import index as index_of
 from .tensor import Tensor
+
+# What makes a list one entry for each axis, as a tuple is.
+_APART = (Tensor, np.ndarray, list, tuple, range, slice, type(None), type(Ellipsis))
+
+
+def _parts(key: Any) -> tuple:
+    """The entries of a key: those of a tuple, and as in PyTorch those of a short list of other things than
+    numbers."""
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, _APART) for k in key):
+        warnings.warn(
+            "a list of indices for several axes is deprecated: use x[tuple(indices)].", stacklevel=5
+        )
+        return tuple(key)
+    return (key,)
 
 
 def _expanded(items: list, rank: int) -> list:
@@ -51,11 +68,14 @@ def _is_mask(k: Any) -> bool:
 
 
 def _as_index(k: Any, like: Tensor) -> Any:
-    """Lists and arrays as index tensors on the device of the tensor."""
-    if isinstance(k, (list, range)):
+    """Lists and arrays as index tensors on the device of the tensor; bytes are masks."""
+    if isinstance(k, (list, range, tuple)):
         k = np.asarray(list(k)) if len(k) else np.zeros(0, np.int64)
         if k.dtype.kind not in "biuf":
             raise ArgumentError("an index must be a list of integers, not one of other things.")
+    if getattr(k, "dtype", None) in (dt.uint8, np.uint8) and isinstance(k, (Tensor, np.ndarray)):
+        warnings.warn("indexing with dtype uint8 is deprecated: use a dtype bool.", stacklevel=6)
+        k = k != 0
     if isinstance(k, np.ndarray):
         return tensor(k if k.dtype == bool else k.astype(np.int64), device=like.device)
     if isinstance(k, Tensor) and k.device is not like.device:
@@ -65,8 +85,8 @@ def _as_index(k: Any, like: Tensor) -> Any:
 
 def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     """The view that the basic part of a key shows, and the index tensors by axis of that view."""
-    keys = key if isinstance(key, tuple) else (key,)
-    items = _expanded([_as_index(k, x) for k in keys], x.ndim)
+    items = _expanded([_as_index(k, x) for k in _parts(key)], x.ndim)
+    places = any(isinstance(k, Tensor) and k.ndim for k in items) or sum(map(_is_truth, items)) > 1
     index: dict[int, Tensor] = {}
     axis = source = 0
     shape = x.shape
@@ -76,8 +96,11 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
             x = views.unsqueeze(x, axis)
             axis += 1
         elif _is_truth(k):
-            x = views.unsqueeze(x, axis)
-            x = slicing.slice_dim(x, axis, 0, 1 if bool(k) else 0, 1)
+            x, count = views.unsqueeze(x, axis), 1 if bool(k) else 0
+            if places:  # it goes along with them: its axis is theirs
+                index[axis] = tensor([0] * count, dtype=dt.int64, device=x.device)
+            else:
+                x = slicing.slice_dim(x, axis, 0, count, 1)
             axis += 1
         elif isinstance(k, slice):
             start, stop, step = (_bound(v) for v in (k.start, k.stop, k.step))
@@ -91,9 +114,11 @@ def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
             for positions in _nonzero(k):
                 index[axis] = positions
                 axis += 1
-        elif isinstance(k, Tensor) and (k.ndim or any(isinstance(j, Tensor) and j.ndim for j in items)):
-            if not k.dtype.is_integer:
-                raise DimensionError(f"tensors used as indices must be integer or bool, not {k.dtype}.")
+        elif isinstance(k, Tensor) and (k.ndim or places):
+            if not k.dtype.is_integer or (k.ndim and k.dtype not in (dt.int64, dt.int32)):
+                raise DimensionError(
+                    f"tensors used as indices must be int64, int32, uint8 or bool, not {k.dtype}."
+                )
             index[axis] = k
             axis += 1
         elif hasattr(k, "__index__"):
@@ -196,7 +221,7 @@ class _Masked(NamedTuple):
 
 def _masked(x: Tensor, key: Any) -> _Masked | None:
     """What a key chooses, where a mask is all in it that is not basic; else None."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = _parts(key)
     if not any(_is_mask(k) or (isinstance(k, list) and k and type(k[0]) is bool) for k in keys):
         return None
     keys = [_as_index(k, x) for k in keys]
@@ -250,7 +275,8 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         GradientError: ``x`` is a leaf that requires grad.
         ShapeError: the value does not broadcast to the part.
     """
-    if any(getattr(t, "is_batched", False) for t in (x, value, *(key if isinstance(key, tuple) else (key,)))):
+    key = _parts(key)
+    if any(getattr(t, "is_batched", False) for t in (x, value, *key)):
         return _put_examples(x, key, value)
     if isinstance(value, Tensor) and value.dtype is not x.dtype:
         _fits(x, key, value)
@@ -283,7 +309,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
         inplace.rebase(node, x, "input")
 
 
-def _fits(x: Tensor, key: Any, value: Tensor) -> None:
+def _fits(x: Tensor, key: tuple, value: Tensor) -> None:
     """Refuse values of another dtype for places that are given by tensors or lists; one value for all places
     of masks is converted, and so are integers of another width: numpy's have 32 bits in a page.
 
@@ -292,7 +318,7 @@ def _fits(x: Tensor, key: Any, value: Tensor) -> None:
     """
     if x.dtype.is_integer and value.dtype.is_integer:
         return
-    parts = [np.asarray(k) if isinstance(k, list) else k for k in (key if isinstance(key, tuple) else (key,))]
+    parts = [np.asarray(k) if isinstance(k, (list, tuple)) else k for k in key]
     masks = [k.dtype in (dt.bool_, np.bool_) for k in parts if isinstance(k, (Tensor, np.ndarray)) and k.ndim]
     if masks and not (value.numel() == 1 and all(masks)):
         raise DTypeError(

@@ -569,7 +569,11 @@ class Tensor(Portable):
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Product of two vectors, (l,) by (l,): a tensor without axes."""
     def dsplit(
-        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+        self,
+        indices_or_sections=None,
+        *further: _int,
+        indices: Sequence[_int] | None = None,
+        sections: _int | None = None,
     ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 2 into parts of one length."""
     def eq(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
@@ -663,7 +667,11 @@ class Tensor(Portable):
         """How many elements lie in each bin, each of which has its left edge and the last one its right,
         too."""
     def hsplit(
-        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+        self,
+        indices_or_sections=None,
+        *further: _int,
+        indices: Sequence[_int] | None = None,
+        sections: _int | None = None,
     ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 1, or 0 of a vector, into parts of one length."""
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1022,6 +1030,7 @@ class Tensor(Portable):
         *,
         dtype: DType | None = None,
         device=None,
+        requires_grad: _bool = False,
         layout: _Layout | None = None,
         memory_format: _MemoryFormat | None = None,
         pin_memory: _bool | None = None,
@@ -1315,7 +1324,7 @@ class Tensor(Portable):
         keepdims: _bool = ...,
     ) -> Tensor:
         """Sum over axes: ``out = sum_r input[..., r, ...]``."""
-    def sum_to_size(self, *size) -> Tensor:
+    def sum_to_size(self, *given, size=None) -> Tensor:
         """The sum over axes that a broadcast from ``size`` would have made."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> USV:
         """Singular values ``A = U diag(S) Vᴴ``; `linalg.svd`, which gives Vᴴ."""
@@ -1449,7 +1458,11 @@ class Tensor(Portable):
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
     def vsplit(
-        self, indices_or_sections=None, *, indices: Sequence[_int] | None = None, sections: _int | None = None
+        self,
+        indices_or_sections=None,
+        *further: _int,
+        indices: Sequence[_int] | None = None,
+        sections: _int | None = None,
     ) -> tuple[Tensor, ...]:
         """`tensor_split` along axis 0 of at least two into parts of one length."""
     def xlogy(self, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:

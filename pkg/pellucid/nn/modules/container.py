@@ -85,10 +85,10 @@ class _Numbered(Module):
             self.append(m)
         return self
 
-    def pop(self, index: int = -1) -> Any:
+    def pop(self, key: int | slice = -1) -> Any:
         """Take out and return the module at a position."""
-        m = self[index]
-        del self[index]
+        m = self[key]
+        del self[key]
         return m
 
 

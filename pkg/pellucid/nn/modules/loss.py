@@ -190,9 +190,9 @@ class _Measured(_Loss, Configured):
         super().__init__(size_average, reduce, reduction)
         self._set(**settings)
 
-    def forward(self, *tensors: Tensor) -> Tensor:
+    def forward(self, *tensors: Tensor, **named: Tensor) -> Tensor:
         given = {name: getattr(self, name) for name in self._settings}
-        return type(self)._function(*tensors, **given, reduction=self.reduction)
+        return type(self)._function(*tensors, **named, **given, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Measured):
@@ -273,6 +273,9 @@ class PoissonNLLLoss(_Measured):
         reduction: str = "mean",
     ):
         super().__init__(reduction, size_average, reduce, log_input=log_input, full=full, eps=eps)
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        return super().forward(log_input, target)
 
 
 class TripletMarginLoss(_Measured):

@@ -88,23 +88,27 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if isinstance(m, Linear):
                 m.reset_parameters()
 
-    def forward(self, input: Tensor, target: Tensor) -> _ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The logarithms of the targets' probabilities, and minus their mean.
 
         Args:
-            input: (batch, in_features) or (in_features,).
-            target: (batch,) or (): classes.
+            input_: (batch, in_features) or (in_features,).
+            target_: (batch,) or (): classes.
 
         Raises:
             ShapeError: the shapes do not fit.
             IndexError: at the next read, a target is no class.
         """
-        if input.dim() != target.dim() + 1 or input.dim() not in (1, 2) or input.shape[:-1] != target.shape:
+        if (
+            input_.dim() != target_.dim() + 1
+            or input_.dim() not in (1, 2)
+            or input_.shape[:-1] != target_.shape
+        ):
             raise ShapeError(
-                f"AdaptiveLogSoftmaxWithLoss: input has shape {tuple(input.shape)}, target "
-                f"{tuple(target.shape)}; they must be (batch, columns) and (batch,), or without a batch."
+                f"AdaptiveLogSoftmaxWithLoss: input_ has shape {tuple(input_.shape)}, target_ "
+                f"{tuple(target_.shape)}; they must be (batch, columns) and (batch,), or without a batch."
             )
-        rows, wanted = (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.unsqueeze(0))
+        rows, wanted = (input_, target_) if input_.dim() == 2 else (input_.unsqueeze(0), target_.unsqueeze(0))
         place, parts = wanted, []
         for k, tail in enumerate(self.tail):
             start, end = self.cutoffs[k], self.cutoffs[k + 1]
@@ -119,7 +123,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for part in parts:
             output = output + part
         loss = -output.mean()
-        return _ASMoutput(output if input.dim() == 2 else output.squeeze(0), loss)
+        return _ASMoutput(output if input_.dim() == 2 else output.squeeze(0), loss)
 
     def log_prob(self, input: Tensor) -> Tensor:
         """The logarithms of all classes' probabilities, (batch, n_classes)."""

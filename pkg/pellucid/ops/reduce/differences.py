@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import DimensionError, RangeError, ShapeError
-from ...op.arguments import number
+from ...op.arguments import by_name, number
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import axes, axis, index, sizes
@@ -182,13 +182,14 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 
 
 @function(exports=None, method=True)
-def sum_to_size(input: Tensor, *size) -> Tensor:
+@by_name
+def sum_to_size(input: Tensor, *given, size=None) -> Tensor:
     """The sum over axes that a broadcast from ``size`` would have made.
 
     Raises:
         ShapeError: the size does not broadcast to the tensor's.
     """
-    wanted, shape = sizes(size), input._meta.shape
+    wanted, shape = sizes(given if size is None else (size,)), input._meta.shape
     if not wanted:
         return input.sum()
     lead = len(shape) - len(wanted)

@@ -337,9 +337,16 @@ def empty_permuted(
 
 
 @function(exports=None, method=True)
-def new_empty_strided(input: Tensor, size, stride, *, dtype: DType | None = None, device=None) -> Tensor:
+def new_empty_strided(
+    input: Tensor,
+    size,
+    stride,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    requires_grad: bool = False,
+) -> Tensor:
     """`empty_strided` with the dtype and device of this tensor."""
     m = input._meta
-    return empty_strided(
-        size, stride, dtype=m.dtype if dtype is None else dtype, device=m.device if device is None else device
-    )
+    dtype, device = m.dtype if dtype is None else dtype, m.device if device is None else device
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)

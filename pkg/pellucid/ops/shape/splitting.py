@@ -211,10 +211,12 @@ def _split_along(name: str, dim: int, least: int, sentence: str) -> Callable:
     def split_along(
         input: Tensor,
         indices_or_sections=None,
-        *,
+        *further: int,
         indices: tuple[int, ...] | None = None,
         sections: int | None = None,
     ) -> tuple[Tensor, ...]:
+        if further:  # indices one by one
+            indices_or_sections = indices_or_sections, *further
         how, rank = _how(name, indices_or_sections, indices, sections), input._meta.rank
         if rank < least:
             raise ShapeError(f"{name}: takes at least {least} axes, not {rank}. Use tensor_split.")

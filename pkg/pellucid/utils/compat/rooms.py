@@ -192,6 +192,7 @@ ROOMS: dict[str, Room] = {
         refused="current_device_index set_device_index current_stream synchronize memory_stats empty_cache",
     ),
     "backends": Room(),
+    "backends.cpu": Room(answers={"get_cpu_capability": "DEFAULT"}),
     "backends.cuda": Room(
         answers={
             "is_built": False,
