@@ -594,7 +594,7 @@ def broadcast_shapes(*shapes) -> Size:
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
 
-def broadcast_to(input: Tensor, size) -> Tensor:
+def broadcast_to(input: Tensor, *given, size=None) -> Tensor:
     """``input.expand(size)``."""
 
 def bucketize(

@@ -1,5 +1,7 @@
 """Losses against PyTorch's: values and gradients, every reduction."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -225,3 +227,33 @@ def test_losses_with_layers_and_sequences(device):
     logs = floats(6, 2, 4)
     given = logs, np.array([[1, 2], [3, 3]]), np.array([6, 5]), np.array([2, 1])
     same_call(pellucid.nn.CTCLoss(), torch.nn.CTCLoss(), device, *given)
+
+
+def test_types_of_losses():
+    """Results are of the input's type, or the target's; integers are refused where PyTorch has no kernel."""
+    losses = "huber_loss", "soft_margin_loss", "smooth_l1_loss", "kl_div", "binary_cross_entropy_with_logits"
+    types = "float32", "float16", "bfloat16", "float64", "int64", "bool"
+
+    def told(lib, name, first, second):
+        x = lib.tensor([[0.2, 0.7], [0.9, 0.4]], device="cpu").to(getattr(lib, first))
+        y = lib.tensor([[1.0, 0.0], [1.0, 1.0]], device="cpu").to(getattr(lib, second))
+        try:
+            return str(getattr(lib.nn.functional, name)(x, y, reduction="none").dtype).split(".")[1]
+        except RuntimeError:
+            return "refused"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in losses:
+            for first in types:
+                for second in types:
+                    case = name, first, second
+                    assert told(pellucid, *case) == told(torch, *case), case
+
+
+def test_keywords_of_losses():
+    nn, x = pellucid.nn, pellucid.tensor([[0.5, -1.0]], device="cpu")
+    assert nn.TripletMarginLoss()(anchor=x, positive=x, negative=x + 3).item() == 0
+    assert nn.SoftMarginLoss()(input=x, target=x.sign()).item() == nn.SoftMarginLoss()(x, x.sign()).item()
+    assert nn.PoissonNLLLoss()(log_input=x, target=x).item() == nn.PoissonNLLLoss()(x, x).item()
+    assert nn.GaussianNLLLoss()(input=x, target=x, var=x * 0 + 1).item() == 0

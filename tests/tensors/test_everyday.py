@@ -159,3 +159,31 @@ def test_shifts_by_operators():
         assert same.tolist() == [4, 8, 12]
         assert (1 << x).tolist() == [16, 256, 4096]
         assert (4096 >> x).tolist() == [256, 16, 1]
+
+
+def test_arrays_beside_tensors():
+    """What ``tensor + array`` is: a tensor of numpy's common type."""
+    arrays = [np.array([1, 2, 3, 4], d) for d in ("float64", "float32", "int64", "int16", "bool")]
+    calls = [
+        lambda x, n: x + n, lambda x, n: x - n, lambda x, n: x * n, lambda x, n: x / (n + 1),
+        lambda x, n: x ** n, lambda x, n: x @ n, lambda x, n: x < n,
+    ]  # fmt: skip
+    for call in calls:
+        for array in arrays:
+            wanted = torch.as_tensor(call(np.float32([4, 3, 2, 1]), array))
+            found = call(pellucid.tensor([4.0, 3, 2, 1], device="cpu"), array)
+            assert str(found.dtype).split(".")[1] == str(wanted.dtype).split(".")[1]
+            assert found.tolist() == pytest.approx(wanted.tolist())
+
+
+def test_words_of_conversions():
+    for lib in (torch, pellucid):
+        x = lib.ones(2, device="cpu")
+        kinds = [str(x.to(kind).dtype).split(".")[1] for kind in (float, int, bool)]
+        assert kinds == ["float64", "int64", "bool"]
+        assert x.cpu(memory_format=lib.preserve_format).shape == (2,)
+        assert x.broadcast_to(3, 2).shape == (3, 2)
+        assert lib.nn.functional.linear(x, x).item() == 2
+        assert lib.nn.functional.linear(x, x, x[0]).item() == 3
+        assert [len(p) for p in lib.arange(6, device="cpu").hsplit(2, 3)] == [2, 1, 3]
+        assert lib.nn.PReLU(init=0, device="cpu").weight.item() == 0

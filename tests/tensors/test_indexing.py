@@ -275,7 +275,8 @@ def keys(lib, x):
     return {
         "numbers": [t(1), t(2)], "vectors": [t([0, 1]), t([1, 2])], "vector and number": [t([0, 1]), 1],
         "slices": [slice(0, 2), slice(1, 3)], "plain": [0, 1], "lists": [[0, 1], [1, 2]],
-        "new axis": [None, 0], "ellipsis": [..., 0], "one vector": [t([0, 1])], "bools": [True, False, True, False, True],
+        "new axis": [None, 0], "ellipsis": [..., 0], "one vector": [t([0, 1])],
+        "bools": [True, False, True, False, True],
         "arrays": [np.array([0, 1]), np.array([1, 2])], "long": [[0]] * 33, "unlike": [[0], [1, 2]],
         "list of bools": [[True, False, False, True, True]], "tuples": ((0, 1), (1, 2)), "tuple": ((0, 1),),
         "matrix": np.array([[0, 1], [1, 2]]), "two truths": (True, True), "truth and not": (True, False),

@@ -23,9 +23,9 @@ class GemmaRMSNorm(RMSNorm):
 
     counts_from_one: ClassVar[bool] = True
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         assert self.weight is not None
-        return F.rms_norm(input, self.normalized_shape, self.weight + 1, self.eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight + 1, self.eps)
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,13 @@ from ..tensors.tensor import Tensor
 from .older_reduction import takes_older
 
 _REDUCTIONS = ("none", "mean", "sum")
-# ATen's arguments of losses of classes.
 _ATEN = "self, target, weight=None, reduction=1, ignore_index=-100"
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """All losses, their mean or their sum.
-
-    Raises:
-        RangeError: there is no such reduction.
-    """
+    """All losses, their mean or their sum."""
     known(reduction)
-    if reduction == "mean":
-        return loss.mean()
-    return loss.sum() if reduction == "sum" else loss
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
 def _weighted(name: str, loss: Tensor, input: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
@@ -43,11 +36,7 @@ def _weighted(name: str, loss: Tensor, input: Tensor, weight: Tensor | None, red
 
 
 def known(reduction: str) -> None:
-    """Refuse a reduction that there is not.
-
-    Raises:
-        RangeError: it is one.
-    """
+    """Refuse a reduction that there is not."""
     if reduction not in _REDUCTIONS:
         raise RangeError(f"{reduction!r} is not a reduction. There are: {', '.join(_REDUCTIONS)}.")
 
@@ -56,6 +45,14 @@ def _real(name: str, *tensors: Tensor | None) -> None:
     for t in tensors:
         if t is not None and t.dtype.is_complex:
             raise DTypeError(f"{name}: takes no complex tensors. Work on real and imaginary parts.")
+
+
+def no_integers(name: str, *tensors: Tensor) -> None:
+    """Refuse integers and bools where PyTorch's kernel has none."""
+    _real(name, *tensors)
+    for t in tensors:
+        if not t.dtype.is_floating_point:
+            raise DTypeError(f"{name}: takes floating-point tensors, not {t.dtype}. Convert with .float().")
 
 
 def _same_shape(
@@ -133,9 +130,9 @@ def huber_loss(
     delta = number(delta, "huber_loss: delta")
     if not delta > 0:
         raise RangeError(f"huber_loss: delta must be positive, not {delta}.")
-    _real("huber_loss", input, target)
+    no_integers("huber_loss", input)
     _broadcast("huber_loss", input, target)
-    loss = huber(input, target, delta)
+    loss = huber(input, target, delta).to(input.dtype)
     if weight is not None:
         _same_shape("huber_loss", input, weight, what="weight")
         loss = loss * weight
@@ -157,7 +154,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         raise RangeError(f"smooth_l1_loss: beta must not be negative, not {beta}.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    _real("smooth_l1_loss", input, target)
+    no_integers("smooth_l1_loss", input if input.dtype.kind in "fc" else target)
     _broadcast("smooth_l1_loss", input, target)
     return reduced(huber(input, target, beta) / beta, reduction)
 
@@ -368,7 +365,9 @@ def binary_cross_entropy_with_logits(
         ShapeError: the shapes differ.
     """
     _same_shape("binary_cross_entropy_with_logits", input, target, weight, pos_weight)
+    no_integers("binary_cross_entropy_with_logits", input if target.dtype is bool_ else target)
     loss = _logistic(input, target, pos_weight)
+    loss = loss if target.dtype is bool_ else loss.to(target.dtype)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -393,7 +392,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         reduction: "batchmean" (the mathematical definition), "mean", "sum" or "none".
         log_target: what the target is.
     """
-    _real("kl_div", input, target)
+    no_integers("kl_div", input, target)
     is_log = boolean(log_target, "log_target")
     loss = target.exp() * (target - input) if is_log else _entropy(target) - target * input
     count = input.shape[0] if input.dim() else 1

@@ -20,7 +20,7 @@ from ..ops.shape.creation import arange, full_like
 from ..tensors.dtypes import bool_, int64
 from ..tensors.shape import broadcast_shapes
 from ..tensors.tensor import Tensor
-from .loss import known, reduced
+from .loss import known, no_integers, reduced
 from .older_reduction import takes_older
 
 _PYTHON = "PyTorch composes it in Python"
@@ -69,13 +69,14 @@ def _same_axes(name: str, **tensors: Tensor) -> None:
 @_loss()
 def soft_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     """``log(1 + exp(-target * input))``."""
+    no_integers("soft_margin_loss", input)
     target = target.to(input.dtype) if target.dtype is bool_ else target
     if broadcast_shapes(input.shape, target.shape) != input.shape:
         raise ShapeError(
             f"soft_margin_loss: the target's shape {tuple(target.shape)} does not broadcast to the input's, "
             f"{tuple(input.shape)}."
         )
-    return (-target * input).exp().log1p()
+    return (-target * input).exp().log1p().to(input.dtype)
 
 
 @_loss()

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..autograd.recorder import recorder
 from ..device.stream import stream
+from ..tensors.dtypes import from_numpy_dtype
 from ..tensors.shape import index
 from .arguments import any_number, number, plain, reader
 from .call import Call
@@ -214,10 +215,23 @@ def _takes_out(o: Op, exports: str | tuple[str, ...] | None) -> bool:
 
 
 def operator_of(o: Op) -> Callable:
-    """The function as an operator of Python calls it: keyword arguments have their defaults."""
-    made = call_path(o, call_slowly, None, operator=True)
+    """The function as an operator of Python calls it: keyword arguments have their defaults, and an array of
+    numpy may stand beside a tensor."""
+    made = call_path(o, _operate, None, operator=True)
     made.__doc__ = o.call.__doc__
     return made
+
+
+def _operate(o: Op, values: tuple) -> Any:
+    arrays = [v for v in values if type(v) is np.ndarray]
+    if arrays:
+        like = next(v for v in values if hasattr(v, "_meta"))
+        common, own = like._meta.dtype, like._meta.dtype.numpy
+        if own is not None:  # bfloat16 is not numpy's
+            common = from_numpy_dtype(np.result_type(own, *(a.dtype for a in arrays)))
+        like = like.to(common)
+        values = tuple(like.detach().new_tensor(v) if type(v) is np.ndarray else like for v in values[:2])
+    return call_slowly(o, (*values, *(a.default for a in o.arguments[len(values) :])))
 
 
 # Docstrings of rows

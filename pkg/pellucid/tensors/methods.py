@@ -109,6 +109,8 @@ class _Methods(Tensor):
                 dtype, device = a.dtype, a.device
             elif isinstance(a, (str, Device)):
                 device = a
+            elif a in (float, int, complex) or a is bool:
+                dtype = element_type(a)
             elif a is not None and not isinstance(a, bool):
                 raise ArgumentError(
                     f"to(): takes a dtype, a device or a tensor, not {type(a).__name__} {a!r}"

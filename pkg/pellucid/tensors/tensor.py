@@ -296,9 +296,9 @@ class Tensor(Portable):
 
     # Where and as what
 
-    def cpu(self) -> Tensor:
-        """The tensor on the cpu device."""
-        return self.to("cpu")
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """The tensor on the cpu device; ``memory_format`` as of `to`."""
+        return self.to("cpu", memory_format=memory_format)
 
     def webgpu(self) -> Tensor:
         """The tensor on the webgpu device."""

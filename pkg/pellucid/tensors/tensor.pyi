@@ -120,8 +120,8 @@ class Tensor(Portable):
     def register_post_accumulate_grad_hook(self, hook):
         """Call ``hook(tensor)`` after a walk has added to ``.grad`` of this leaf, for example to take an
         optimizer's step there."""
-    def cpu(self) -> Tensor:
-        """The tensor on the cpu device."""
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """The tensor on the cpu device; ``memory_format`` as of `to`."""
     def webgpu(self) -> Tensor:
         """The tensor on the webgpu device."""
     def type_as(self, other: Tensor) -> Tensor:
@@ -446,7 +446,7 @@ class Tensor(Portable):
         """Bitwise exclusive or; logical for bools."""
     def bmm(self, mat2: Tensor, out_dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
         """Products of two batches of matrices, (b, n, l) by (b, l, m); ``out_dtype`` as of `mm`."""
-    def broadcast_to(self, size) -> Tensor:
+    def broadcast_to(self, *given, size=None) -> Tensor:
         """``input.expand(size)``."""
     def cauchy_(
         self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None

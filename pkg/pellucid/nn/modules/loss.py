@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from ...tensors.tensor import Tensor
 from .. import functional, loss, margin_loss
@@ -183,6 +183,8 @@ class _Measured(_Loss, Configured):
     """A loss with settings."""
 
     _function: Callable[..., Tensor]
+    # What the function calls an argument, where the layer has another name.
+    _called: ClassVar[dict[str, str]] = {}
 
     def __init__(
         self, reduction: str, size_average: bool | None = None, reduce: bool | None = None, **settings: Any
@@ -192,7 +194,8 @@ class _Measured(_Loss, Configured):
 
     def forward(self, *tensors: Tensor, **named: Tensor) -> Tensor:
         given = {name: getattr(self, name) for name in self._settings}
-        return type(self)._function(*tensors, **named, **given, reduction=self.reduction)
+        tensors_by_name = {self._called.get(name, name): t for name, t in named.items()}
+        return type(self)._function(*tensors, **tensors_by_name, **given, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Measured):
@@ -262,6 +265,7 @@ class PoissonNLLLoss(_Measured):
     """See `functional.poisson_nll_loss`."""
 
     _function = staticmethod(margin_loss.poisson_nll_loss)
+    _called = {"log_input": "input"}
 
     def __init__(
         self,
@@ -273,9 +277,6 @@ class PoissonNLLLoss(_Measured):
         reduction: str = "mean",
     ):
         super().__init__(reduction, size_average, reduce, log_input=log_input, full=full, eps=eps)
-
-    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        return super().forward(log_input, target)
 
 
 class TripletMarginLoss(_Measured):

@@ -73,7 +73,7 @@ def _prepared(input, weight, bias):
         if weight._node is not None and weight._node is not LEAF:
             return _through(input, weight, bias)
         return quant_linear(input, row_chunks(weight), bias)
-    if not ((held.dtype.is_integer or are_complex(input, weight)) and held.rank == 2):
+    if held.rank != 1 and not ((held.dtype.is_integer or are_complex(input, weight)) and held.rank == 2):
         return None
     out = matmul(input, weight.t())
     return out if bias is None else out + bias
@@ -120,7 +120,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Args:
         input: (..., in).
-        weight: (out, in), same dtype or quantized.
+        weight: (out, in), same dtype or quantized; or (in,), for results without an axis of their own.
         bias: (out,) or None.
 
     Returns:

@@ -305,9 +305,11 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @function(method=True)
-def broadcast_to(input: Tensor, size) -> Tensor:
+@by_name
+def broadcast_to(input: Tensor, *given, size=None) -> Tensor:
     """``input.expand(size)``."""
-    return expand_size(input, integers(size, "size"))
+    lengths = size if size is not None else given[0] if len(given) == 1 else given
+    return expand_size(input, integers(lengths, "size"))
 
 
 @function()
