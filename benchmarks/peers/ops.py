@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import ops_table, packages
-from .ops_table import Row
+from .ops_table import NO_TIME, Row
 from .results import OURS
 from .session import Session
 
@@ -26,7 +26,7 @@ EXPRESSIONS: dict[str, dict[str, Any]] = json.loads((packages.HERE / "ops.json")
 PEERS = ("tfjs", "jax")
 NO_OP = {"none": "no such op"}
 # How reasons begin that another run may not meet.
-CHANCE = ("no answer", "the device was lost")
+CHANCE = ("no answer", "the device was lost", NO_TIME)
 
 
 def side(mbytes: float) -> int:

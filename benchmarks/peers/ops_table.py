@@ -11,6 +11,8 @@ from .table import grid, number
 LOOSE = 0.05
 # A peer whose time is this part of ours or more is no faster by more than a clock in a page tells.
 NEAR = 0.95
+# Where noise, or a call without work, leaves no difference.
+NO_TIME = "the longer queue took no longer than the shorter"
 
 
 @dataclass
@@ -63,7 +65,7 @@ class Row:
                 if statistics.median(lane.times) > 0:
                     valid[form] = lane
                 else:
-                    failures[form] = "the longer queue took no longer than the shorter"
+                    failures[form] = NO_TIME
         if not valid and library in self.cut:
             return min(self.cut[library], key=lambda found: found["us"])
         if not valid:
