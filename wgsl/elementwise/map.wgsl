@@ -5,8 +5,8 @@
 // grid       one invocation per word of a contiguous out (1, 2 or 4 elements), else one per element
 //
 // This file stands for the unary case on float32. The host writes bindings, Params, index_<operand>,
-// load_<operand>, apply, element and store_out for the operands of each op. Large results are made by
-// elementwise/map_many.
+// load_<operand>, apply, hold, made, element and store_out for the operands of each op. Large results
+// are made by elementwise/map_many.
 @group(0) @binding(0) var<storage, read> a: array<f32>;
 @group(0) @binding(1) var<storage, read_write> out: array<f32>;
 struct Params { count: u32, a_offset: u32 }
@@ -17,7 +17,10 @@ const WORKGROUP = 64u;
 fn index_a(i: u32) -> u32 { return params.a_offset + i; }
 fn load_a(i: u32) -> f32 { return a[index_a(i)]; }
 fn apply(a: f32) -> f32 { return a; }
-fn element(i: u32) -> f32 { return apply(load_a(i)); }
+struct Held { a: f32 }
+fn hold(i: u32) -> Held { return Held(load_a(i)); }
+fn made(i: u32, held: Held) -> f32 { return apply(held.a); }
+fn element(i: u32) -> f32 { return made(i, hold(i)); }
 fn store_out(i: u32) { out[i] = element(i); }
 
 @compute @workgroup_size(WORKGROUP)

@@ -19,7 +19,10 @@ const WORKGROUP = 256u;
 fn index_a(i: u32) -> u32 { return params.a_offset + i; }
 fn load_a(i: u32) -> f32 { return a[index_a(i)]; }
 fn apply(a: f32) -> f32 { return a; }
-fn element(i: u32) -> f32 { return apply(load_a(i)); }
+struct Held { a: f32 }
+fn hold(i: u32) -> Held { return Held(load_a(i)); }
+fn made(i: u32, held: Held) -> f32 { return apply(held.a); }
+fn element(i: u32) -> f32 { return made(i, hold(i)); }
 fn store_element(i: u32, value: f32) { out[i] = value; }
 
 @compute @workgroup_size(WORKGROUP)

@@ -32,6 +32,25 @@ fn strided_4(i: u32, second: vec4<u32>, third: vec4<u32>, last: vec4<u32>, strid
     return (i - rest * last.x) * strides.w + strided_3(rest, second, third, strides.xxyz);
 }
 
+// Of five and six axes, with the strides of eight.
+fn strided_5(
+    i: u32, first: vec4<u32>, second: vec4<u32>, third: vec4<u32>, last: vec4<u32>, above: vec4<u32>,
+    strides: vec4<u32>,
+) -> u32 {
+    let rest = strided_over(i, last.y, last.z);
+    return (i - rest * last.x) * strides.w
+        + strided_4(rest, first, second, third, vec4<u32>(above.w, strides.xyz));
+}
+
+fn strided_6(
+    i: u32, zeroth: vec4<u32>, first: vec4<u32>, second: vec4<u32>, third: vec4<u32>, last: vec4<u32>,
+    above: vec4<u32>, strides: vec4<u32>,
+) -> u32 {
+    let rest = strided_over(i, last.y, last.z);
+    return (i - rest * last.x) * strides.w
+        + strided_5(rest, zeroth, first, second, third, above.xxyz, vec4<u32>(above.w, strides.xyz));
+}
+
 fn strided4(i: u32, shape: vec4<u32>, strides: vec4<u32>) -> u32 {
     var rest = i;
     var at = (rest % shape.w) * strides.w;

@@ -10,22 +10,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from ..tensors.dtypes import DType
 from ..tensors.shape import contiguous_strides
 from .kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
+from .kernel.frame import MANY, Text, element_of, frame
 from .kernel.launch import Launch, fold
-from .kernel.source import KernelSource, load
+from .kernel.source import KernelSource
 from .kernel.transposed import in_tiles
 
-WORKGROUP = 64
-# From so many elements on an invocation makes four, and all its loads are on their way before the first
-# store: on a GPU four times the bytes per second of one element each (docs/performance.md).
-MANY = 1 << 16
-_MANY_WORKGROUP, _MANY_EACH = 256, 4
-# What takes its words of the block that four neighbours share (wgsl/parts/number/philox.wgsl).
-_RANDOM = re.compile(r"\b(?:random_word|uniform_of|normal_of)\(")
 # How operands are found that are dense but for axes that they repeat: the first, the last, both.
 DENSE = "columns", "rows", "channels"
 # Ends the name of a field that holds whether a number is true: its own word would lose fractions.
@@ -103,35 +96,6 @@ class Map:
         return self.by_element and self.lanes > 1
 
 
-class Text:
-    """The pieces of a kernel as they come together: Params, functions, values."""
-
-    def __init__(self):
-        self.vectors: list[str] = []
-        self.fields: list[str] = []
-        self.functions: list[str] = []
-        self.values: dict[str, Any] = {}
-
-    def vector(self, name: str, value: tuple[int, ...]) -> str:
-        """A field of four words; returns how the kernel names it."""
-        if name not in self.values:
-            self.vectors.append(f"{name}: vec4<u32>")
-            self.values[name] = value
-        return f"params.{name}"
-
-    def scalar(self, name: str, kind: str) -> str:
-        """A field of one word; returns how the kernel names it."""
-        declared = f"{name}: {kind}"
-        if declared not in self.fields:
-            self.fields.append(declared)
-        return f"params.{name}"
-
-    @property
-    def params(self) -> str:
-        """The declaration of Params: vectors first, so that nothing lies between."""
-        return f"struct Params {{ {', '.join([*self.vectors, *self.fields])} }}"
-
-
 def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: bool = False) -> str:
     """The expression of the place of element ``i`` of an operand or of the output.
 
@@ -151,7 +115,7 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
     if how in DENSE:
         walked = _dense_place(text, m, local, how, suffix)
         return f"{start} + {walked}" if start else walked
-    if how == "strided" and MANY <= prod(m.shape) <= 1 << 31:
+    if how in ("strided", "wide") and len(m.shape) <= 6 and MANY <= prod(m.shape) <= 1 << 31:
         walked = _walk(text, m, local, suffix)
         return f"{start} + {walked}" if start else walked
     rank = 8 if how == "wide" else 4
@@ -167,14 +131,16 @@ def index_of(text: Text, m: Map, local: str, how: str, suffix: str = "", zero: b
 
 
 def _walk(text: Text, m: Map, local: str, suffix: str) -> str:
-    """The place of element ``i`` of a large tensor of up to four axes, without a division."""
+    """The place of element ``i`` of a large tensor of up to six axes, without a division."""
     rank = len(m.shape)
     axes = []
     for k in range(1, rank):
         axes.append(text.vector(f"axis{rank - k}{suffix}", (m.shape[k], *quotient(m.shape[k]), 0)))
-    steps = (0,) * (4 - rank) + m.strides[local]
-    strides = text.vector(f"{local}_strides{suffix}", steps)
-    return f"strided_{rank}({', '.join(['i', *axes, strides])})" if rank > 1 else f"i * {strides}.w"
+    steps = (0,) * (8 - rank) + m.strides[local]
+    strides = [text.vector(f"{local}_strides{suffix}", steps[4:])]
+    if rank > 4:
+        strides.insert(0, text.vector(f"{local}_above{suffix}", steps[:4]))
+    return f"strided_{rank}({', '.join(['i', *axes, *strides])})" if rank > 1 else f"i * {strides[0]}.w"
 
 
 def dense_form(shape: tuple[int, ...], steps: tuple[int, ...]) -> str:
@@ -251,6 +217,7 @@ def member(
     wired: Mapping[str, str] | None = None,
     zero: frozenset[str] = frozenset(),
     again: Mapping[str, str] | None = None,
+    loads: dict[str, tuple[str, str]] | None = None,
 ) -> str:
     """Write the functions of an expression and return the call that computes element ``i``.
 
@@ -262,6 +229,8 @@ def member(
         wired: operand -> the value that another member has computed, in the operand's value type.
         zero: operands that start their buffer.
         again: operand -> a function that its value goes through.
+        loads: gets the type of each operand that is read and the call that does it, by a field of ``held``
+            of which the expression takes it; without it the expression reads.
     """
     buffers, wired = buffers or {}, wired or {}
     functions = text.functions
@@ -284,7 +253,11 @@ def member(
             value = convert(read, physical(o.dtype)[2], o.type)
             body = f"{before}return {value if o.narrow is None else narrowed(o.narrow, value)};"
         functions.append(f"fn load_{o.local}{suffix}(i: u32) -> {WGSL_TYPE[o.type]} {{ {body} }}")
-        arguments.append(f"load_{o.local}{suffix}(i)")
+        read = f"load_{o.local}{suffix}(i)"
+        if loads is not None and o.dtype is not None:
+            loads[f"{o.local}{suffix}"] = WGSL_TYPE[o.type], read
+            read = f"held.{o.local}{suffix}"
+        arguments.append(read)
     through = again or {}
     arguments = [
         f"{through[o.local]}({value})" if o.local in through else value
@@ -322,14 +295,15 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
         place = index_of(text, m, "out", m.out_index)
         text.functions.append(f"fn index_out(i: u32) -> u32 {{ return {place}; }}")
     aliased = {o.local: "out" for o in m.operands if o.aliased}
-    computed = member(text, m, buffers=aliased)
+    loads: dict[str, tuple[str, str]] = {}
+    computed = member(text, m, buffers=aliased, loads=loads if m.lanes == 1 else None)
     element = WGSL_TYPE[physical(m.out)[2]]
     is_apart = m.lanes == 1 or not m.by_element
     if m.lanes > 1 and is_apart:
         # An element of the kernel is a word of several.
         text.functions.append(f"fn part(i: u32) -> {element} {{ return {computed}; }}")
         element, computed = "u32", _packed(m)
-    text.functions.append(f"fn element(i: u32) -> {element} {{ return {computed}; }}")
+    element_of(text, element, f"return {computed};", loads)
     if is_apart:
         place = "index_out(i)" if m.out_index else "i"
         text.functions.append(f"fn store_element(i: u32, value: {element}) {{ out[{place}] = value; }}")
@@ -351,32 +325,6 @@ def _moved(m: Map) -> str:
     (operand,) = m.operands
     is_move = m.expression == operand.local and operand.dtype is m.out and operand.narrow is None
     return operand.local if is_move and operand.index == "strided" else ""
-
-
-def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
-    """A kernel around the functions that make an element: the file whose main it has, text, workgroups.
-
-    Args:
-        bindings: its declarations.
-        text: its functions and fields.
-        invocations: where each makes one element, or one word.
-        by_element: the functions are ``element(i)`` and ``store_element(i, value)``, of an element or a word;
-            else ``store_out(i)``.
-    """
-    many = by_element and invocations >= MANY
-    if by_element and not many:
-        text.functions.append("fn store_out(i: u32) { store_element(i, element(i)); }")
-    if many:
-        is_random = any(_RANDOM.search(function) for function in text.functions)
-        name = "elementwise/map_quads" if is_random else "elementwise/map_many"
-    else:
-        name = "elementwise/map"
-    file = load(name).text
-    kept = [line for line in file.splitlines() if line.startswith(("@group(1)", "const WORKGROUP"))]
-    main = file[file.index("@compute") :]
-    made = _MANY_WORKGROUP * _MANY_EACH if many else WORKGROUP
-    kernel = "\n".join([*bindings, text.params, *kept, *text.functions, main])
-    return name, kernel, -(-invocations // made)
 
 
 def _packed(m: Map) -> str:

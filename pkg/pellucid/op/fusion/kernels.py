@@ -12,8 +12,9 @@ from ...device.stream import stream
 from ...errors import KernelError
 from ...tensors.dtypes import bool_
 from ...tensors.meta import Meta
-from ..expression import Map, Text, frame, member
+from ..expression import Map, member
 from ..kernel.element_types import WGSL_TYPE, convert, narrowed, pack, physical
+from ..kernel.frame import Text, element_of, frame
 from ..kernel.parts import loops
 from ..kernel.source import KernelSource
 from ..launches import MOST_PARAMS, RegisteredLaunch, most_buffers, on_thin, register
@@ -81,8 +82,9 @@ class _Writer:
 
     # Members
 
-    def statements(self, members: list[Member]) -> list[str]:
-        """Lines that compute the values of expressions for element ``i``, one after the other."""
+    def statements(self, members: list[Member], loads: dict[str, tuple[str, str]] | None = None) -> list[str]:
+        """Lines that compute the values of expressions for element ``i``, one after the other; ``loads`` as
+        `member` has it."""
         for m in members:
             if any(o.aliased and o.local not in m.wires for o in expression_of(m).operands):
                 self.out(Value(m, m.facts.out))  # read before it is written, through one binding
@@ -110,7 +112,7 @@ class _Writer:
                     buffers[o.local] = self._read(m, o.local)
                     if self._is_zero(m, o.local):
                         zero.add(o.local)
-            call = member(self.text, expression, suffix, buffers, wired, frozenset(zero), again)
+            call = member(self.text, expression, suffix, buffers, wired, frozenset(zero), again, loads)
             name = f"value{suffix}"
             lines.append(f"let {name} = {call};")
             self.names[m, m.facts.out] = name
@@ -214,7 +216,8 @@ class _Writer:
         """A kernel of expressions only, and its workgroups."""
         members = self.group.members
         values = [Value(m, m.facts.out) for m in members]
-        lines = self.statements(members)
+        loads: dict[str, tuple[str, str]] = {}
+        lines = self.statements(members, loads)
         stored = self._stored(values)
         if not stored:
             raise KernelError("nothing that the kernel computes is needed")
@@ -226,7 +229,7 @@ class _Writer:
         names = ", ".join(self.names[v.member, v.number] for v in stored)
         functions = self.text.functions
         functions.append(f"struct Element {{ {', '.join(fields)} }}")
-        functions.append(f"fn element(i: u32) -> Element {{ {' '.join(lines)} return Element({names}); }}")
+        element_of(self.text, "Element", f"{' '.join(lines)} return Element({names});", loads)
         if lanes == 1:
             body = " ".join(f"{self.out(v)}[i] = value.e{k};" for k, v in enumerate(stored))
             functions.append(f"fn store_element(i: u32, value: Element) {{ {body} }}")

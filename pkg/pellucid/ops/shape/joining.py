@@ -13,9 +13,9 @@ from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryErro
 from ...op.arguments import by_name
 from ...op.declaration import Call, function, op
 from ...op.elementwise import launch_copy
-from ...op.expression import MANY
 from ...op.families import called
 from ...op.kernel import Launch, Params, load, per_element, physical, register_type
+from ...op.kernel.frame import MANY
 from ...op.planning import metas_of
 from ...tensors.construct import tensor
 from ...tensors.dtypes import int32, int64, result_type
