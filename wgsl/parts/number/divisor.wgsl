@@ -1,6 +1,7 @@
 // gcd_i32, gcd_u32, i64_gcd, lcm_i32, lcm_u32, i64_lcm
 //
-// Of numbers without sign, by shifts and differences.
+// Of numbers without sign, by shifts and differences; the larger of 32 bits divided by the smaller at first,
+// for where one is much larger a division does what many differences do.
 //
 // turns   at most 128: each takes a bit from one of the two
 // source  Stein 1967, "Computational problems associated with Racah algebra"
@@ -33,16 +34,20 @@ fn i64_gcd(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 
 fn gcd_u32(a: u32, b: u32) -> u32 {
     if (a == 0u || b == 0u) { return a | b; }
-    var u = a >> countTrailingZeros(a);
-    var v = b;
+    let smaller = min(a, b);
+    var u = smaller >> zeros_below(smaller);
+    var v = max(a, b) % smaller;
     while (v != 0u) {
-        v >>= countTrailingZeros(v);
+        v >>= zeros_below(v);
         let less = min(u, v);
         v = max(u, v) - less;
         u = less;
     }
-    return u << countTrailingZeros(a | b);
+    return u << zeros_below(a | b);
 }
+
+// countTrailingZeros of what is not 0, which Tint writes out for Vulkan in some twenty steps.
+fn zeros_below(a: u32) -> u32 { return countOneBits((a & (0u - a)) - 1u); }
 
 fn gcd_i32(a: i32, b: i32) -> i32 { return bitcast<i32>(gcd_u32(size_i32(a), size_i32(b))); }
 
