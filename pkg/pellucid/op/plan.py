@@ -15,7 +15,7 @@ from ..device.cpu import CpuStorage, as_array, rounded, widened
 from ..device.storage import End
 from ..device.stream import stream
 from ..errors import ShapeError
-from ..tensors.dtypes import bfloat16, float16
+from ..tensors.dtypes import bfloat16, bool_, float16, uint32
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
@@ -259,7 +259,8 @@ def _compute_then_copy(o: Schema, call: Call, written: str):
 
 
 def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Launch]:
-    """Kernels write their native type; where an output has another one, a temporary and a cast follow."""
+    """Kernels write their native type; where an output has another one, a temporary and a cast follow. A
+    single bool is 0 or 1 in a word of its own."""
     if isinstance(o.kernel, Elementwise):
         return launches
     after: list[Launch] = []
@@ -269,7 +270,7 @@ def _convert_outputs(o: Schema, call: Call, launches: list[Launch]) -> list[Laun
             for b in launch.source.bindings:
                 if b.written and launch.bind.get(b.name, b.name) == name and b.element in NATIVE:
                     native = NATIVE[b.element]
-                    if native is m.dtype:
+                    if native is m.dtype or (m.dtype is bool_ and native is uint32 and m.numel == 1):
                         continue
                     held = f"{name}_native"
                     if held not in call.temporaries:
