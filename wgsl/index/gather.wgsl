@@ -38,7 +38,12 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (k >= params.count) {
         return;
     }
-    let outer = k / (params.picked * params.inner);
+    // divisions take longer than all else
+    let line = params.picked * params.inner;
+    var outer = 0u;
+    if (k >= line) { outer = k / line; }
+    var inner = 0u;
+    if (params.inner > 1u) { inner = k % params.inner; }
     let place = checked_index(load_index(k), params.limit, WRAP);
-    store_out(k, load_x((outer * params.limit + place) * params.inner + k % params.inner));
+    store_out(k, load_x((outer * params.limit + place) * params.inner + inner));
 }

@@ -3,7 +3,8 @@
 //
 // ends   (count,)          int32, the running sum of what is true
 // out    (axes, places)    int64
-// grid   one workgroup per WORKGROUP elements, one lane each
+// grid   one workgroup per 4 * WORKGROUP elements; a lane looks at four, WORKGROUP apart
+// turns  4
 
 const WORKGROUP = 64u;
 
@@ -22,19 +23,38 @@ struct Params {
 
 fn load_ends(i: u32) -> i32 { return ends[params.ends_offset + i]; }
 
+// The running sum at an element, and before it.
+fn step_at(k: u32) -> vec2<u32> {
+    let before = u32(load_ends(max(k, 1u) - 1u));
+    return vec2<u32>(u32(load_ends(k)), select(before, 0u, k == 0u));
+}
+
+fn put(k: u32, step: vec2<u32>) {
+    if (step.x > step.y && step.x <= params.places) {
+        // divisions take longer than all else
+        var place = k;
+        if (params.inner > 1u) { place /= params.inner; }
+        if (place >= params.length) { place %= params.length; }
+        out[params.axis * params.places + step.x - 1u] = vec2<u32>(place, 0u);
+    }
+}
+
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let k = (id.y * count.x + id.x) * WORKGROUP + lane;
-    if (k >= params.count) {
+    let first = (id.y * count.x + id.x) * (4u * WORKGROUP) + lane;
+    if (first + 3u * WORKGROUP < params.count) {
+        let a = step_at(first);
+        let b = step_at(first + WORKGROUP);
+        let c = step_at(first + 2u * WORKGROUP);
+        let d = step_at(first + 3u * WORKGROUP);
+        put(first, a);
+        put(first + WORKGROUP, b);
+        put(first + 2u * WORKGROUP, c);
+        put(first + 3u * WORKGROUP, d);
         return;
     }
-    let end = u32(load_ends(k));
-    var before = 0u;
-    if (k > 0u) {
-        before = u32(load_ends(k - 1u));
-    }
-    if (end > before && end <= params.places) {
-        out[params.axis * params.places + end - 1u] = vec2<u32>(k / params.inner % params.length, 0u);
+    for (var k = first; k < params.count; k += WORKGROUP) {
+        put(k, step_at(k));
     }
 }

@@ -22,6 +22,7 @@ from ...quant.rows import row_chunks
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, axis
 from ...tensors.tensor import Tensor
+from ..elementwise.comparison import where
 from ..quant.products import quant_embedding
 from .bounds import of, outside
 from .sources import collect_launches, put_launches
@@ -35,14 +36,15 @@ def _embedding_shape(call: Call) -> Size:
     return Size((*call["indices"].shape, call["weight"].shape[1]))
 
 
-def _lookup(call: Call, x: str, ids: str, k: int) -> Launch:
-    """The dispatch of ``out[..., j, ...] = x[..., ids[j], ...]`` along axis k."""
+def _lookup(call: Call, x: str, ids: str, k: int, wraps: bool = False) -> Launch:
+    """The dispatch of ``out[..., j, ...] = x[..., ids[j], ...]`` along axis k; ``wraps`` says whether
+    negative ids count from the end."""
     table, picked = call[x], call[ids].numel
     inner, limit = prod(table.shape[k + 1 :]), table.shape[k] if table.rank else 1
     count = prod(table.shape[:k]) * picked * inner
-    file = load("index/select").fill({"T": register_type(table.dtype), "WRAP": "false"})
+    file = load("index/select").fill({"T": register_type(table.dtype), "WRAP": flag(wraps)})
     params = {"count": count, "limit": limit, "picked": picked, "inner": inner}
-    return Launch(file, -(-count // 256), params, bind={"x": x, "ids": ids})
+    return per_element(file, -(-count // 4), params, bind={"x": x, "ids": ids})
 
 
 def _embedding_reference(weight, indices, padding_idx):
@@ -97,6 +99,28 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1) -> Tensor:
         IndexError: at the next read, an index is out of range.
         DTypeError: the indices are not integers.
     """
+
+
+def _from_the_end(weight, indices):
+    rows = len(weight)
+    outside(indices, rows, "index", wrap=True)
+    return weight[np.where(indices < 0, indices + rows, indices)]
+
+
+@op(
+    public="index",
+    dtype=of("weight", "indices"),
+    shape=_embedding_shape,
+    kernel=lambda call: _lookup(call, "weight", "indices", 0, wraps=True),
+    reference=_from_the_end,
+    grad={
+        "weight": lambda g, indices, weight_meta: _embedding_grad(
+            g, where(indices < 0, indices + weight_meta.shape[0], indices), weight_meta, -1
+        )
+    },
+)
+def rows_at(weight: Tensor, indices: Tensor) -> Tensor:
+    """Rows of a table as `embedding` takes them; negative indices count from the end."""
 
 
 def _select_shape(call: Call) -> Size:

@@ -18,7 +18,7 @@ from ...tensors.tensor import Tensor
 from ..shape.movement import contiguous, copy_
 from ..shape.views import broadcast_tensors
 from .bounds import integers, outside
-from .rows import add_rows, embedding, index_select, put_rows
+from .rows import add_rows, embedding, index_select, put_rows, rows_at
 
 
 def _linear_types(call: Call):
@@ -92,6 +92,9 @@ def index_get(input: Tensor, indices) -> Tensor:
         k = dims[0]
         position = linear_index(found[0], input.shape[k]).reshape(-1)
         return index_select(input, k, position).reshape(*input.shape[:k], *shape, *input.shape[k + 1 :])
+    if dims == [0] and input.shape[0] and not any(getattr(x, "is_batched", False) for x in (input, *found)):
+        rows = input.reshape(input.shape[0], prod(input.shape[1:]))
+        return rows_at(rows, found[0]).reshape(*shape, *input.shape[1:])
     rows, position, order = _front(input, dims, found)
     rest = [input.shape[k] for k in order[len(dims) :]]
     out = embedding(rows, position).reshape(*shape, *rest)
@@ -155,7 +158,7 @@ def _true_launches(call: Call) -> list[Launch]:
     for k, length in enumerate(shape):
         params = {"count": count, "places": call["count"], "axis": k, "length": length}
         params["inner"] = prod(shape[k + 1 :])
-        made.append(per_element("index/true_places", count, params, bind={"ends": "running"}))
+        made.append(per_element("index/true_places", -(-count // 4), params, bind={"ends": "running"}))
     return made
 
 
@@ -182,7 +185,7 @@ def _chosen_launch(call: Call, rows: int, places: int, spread: bool) -> Launch:
     params: Params = {"inner": prod(x.shape[1:]), "places": places}
     params["count"] = rows * params["inner"]
     file = load("index/chosen").fill({"T": register_type(x.dtype), "SPREAD": flag(spread)})
-    return per_element(file, int(params["count"]), params, bind={"x": "input", "ends": "running"})
+    return per_element(file, -(-int(params["count"]) // 4), params, bind={"x": "input", "ends": "running"})
 
 
 def _spread_reference(input, running):
