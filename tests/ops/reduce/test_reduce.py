@@ -28,6 +28,21 @@ def test_vocabulary_argmax():
         assert ours.tolist() == [777, columns - 1]
 
 
+@pytest.mark.parametrize("columns", [5000, 20_000, 5_000_000])
+def test_variance_of_long_rows(columns, monkeypatch):
+    """In tiles and in parts; of numbers whose squares leave float32, and of blocks that are far apart."""
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    rng = np.random.default_rng(columns)
+    plain = rng.standard_normal(columns).astype(np.float32)
+    blocks = np.where(np.arange(columns) < 4096, plain, 1000 + plain).astype(np.float32)
+    for x in (plain, 5 + plain, blocks, 1e17 * plain, 1e30 * (3 + plain), 3e-30 * plain):
+        ours = pellucid.tensor(x, device="webgpu")
+        np.testing.assert_allclose(ours.std().item(), x.astype(np.float64).std(ddof=1), rtol=2e-6)
+    for value in (np.nan, np.inf, -np.inf):
+        plain[columns // 3] = value
+        assert np.isnan(pellucid.tensor(plain, device="webgpu").var().item())
+
+
 @pytest.mark.parametrize("shape", [(8, 40), (1, 4000), (3, 20000)])
 @pytest.mark.parametrize("kernels", ["", "shared"])
 def test_variance_of_a_small_spread_far_from_zero(shape, kernels, monkeypatch):

@@ -224,7 +224,7 @@ def test_two_reductions_side_by_side_never_share_a_dispatch():
             np.testing.assert_allclose(mean.item(), (a * b).mean(dtype=np.float64), rtol=1e-6)
 
 
-@pytest.mark.parametrize("outputs", [1, 2, 3, 31, 512, 513, 682, 1000, 1023])
+@pytest.mark.parametrize("outputs", [1, 2, 3, 31, 263, 264, 512, 513, 527])
 @pytest.mark.parametrize("reduced", [1025, 4097, 1 << 20, 1 << 26])
 def test_the_status_buffer_has_room(outputs, reduced):
     (step,) = passes.passes(outputs, reduced, 1, strips=True)

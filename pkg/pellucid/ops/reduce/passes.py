@@ -8,9 +8,9 @@ from math import prod as product
 
 from ...op.kernel.variants import is_direct
 
-# Workgroups that fill a large GPU, lanes where each makes an output of its own, and lanes where each walks
-# along an axis whose neighbours lie apart.
-_GROUPS, _OUTPUTS, _LANES = 1024, 1 << 16, 1 << 18
+# Workgroups that fill a large GPU, and parts of rows, which are counted one after the other; lanes where each
+# makes an output of its own, and lanes where each walks along an axis whose neighbours lie apart.
+_GROUPS, _PARTS, _OUTPUTS, _LANES = 1024, 528, 1 << 16, 1 << 18
 # Outputs that neighbouring lanes of a strip make.
 _WIDTH = 32
 # Parts of a strip that one workgroup folds in less time than another dispatch takes, and elements of a part
@@ -97,7 +97,7 @@ def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, in
     less than 1024 outputs and 2048 parts, "split_strips" 1024 parts of 32 outputs each."""
     outputs = max(outer * inner, 1)
     if inner < 32 and reduced > (4 if strips and inner == 1 else 32):
-        parts = min(-(-reduced // 1024), -(-_GROUPS // outputs))
+        parts = min(-(-reduced // 1024), -(-_PARTS // outputs))
         return "split_rows" if parts > 1 else "rows", parts
     if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
         return "columns", 1

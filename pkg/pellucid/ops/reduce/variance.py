@@ -17,9 +17,8 @@ from ...errors import ArgumentError, DTypeError
 from ...op.arguments import boolean, number
 from ...op.declaration import Call, docstring, elementwise, op
 from ...op.families import called
-from ...op.kernel import Launch, flag, is_direct, rows_of
+from ...op.kernel import Launch, is_direct, rows_of
 from ...op.rules import as_input, broadcast, float_only
-from ...tensors import dtypes as dt
 from ...tensors.dtypes import LARGEST_HALF
 from ...tensors.shape import axes
 from ...tensors.tensor import Tensor
@@ -96,25 +95,21 @@ def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keep
     """The sum over axes of what `squares` gives, in the same form: its own range is that of no float."""
 
 
-# Elements of a part that the registers of a workgroup's lanes hold.
-_PART = 4096
+# Elements of a tile, which the registers of a workgroup's lanes hold; parts that fill a large GPU.
+_TILE, _PARTS = 4096, 528
 
 
 def _about_mean(call: Call) -> list[Launch]:
     m = call["input"]
     (outer, columns, _), = runs(m.shape, axes(call["dim"], m.rank))  # fmt: skip
-    chunk = min(columns, _PART)
-    parts = -(-columns // chunk)
-    params = {"count": outer * parts, "columns": columns, "parts": parts, "chunk": chunk}
-    lanes = rows_of(chunk, outer * parts)
-    file = lanes.fill("reduce/variance_parts", {"WHOLE": flag(parts == 1)})
-    state = "out" if parts == 1 else "parts"
-    first = Launch(file, lanes.grid(outer * parts), params, bind={"x": "input", "state": state})
-    if parts == 1:
-        return [first]
-    call.temporary("parts", (3 * outer * parts,), dt.float32)
-    params = {"outputs": outer, "columns": columns, "parts": parts, "chunk": chunk}
-    return [first, Launch("reduce/variance_total", outer, params, bind={"state": "parts"})]
+    params = {"outputs": outer, "columns": columns}
+    if columns <= _TILE:
+        lanes = rows_of(columns, outer)
+        file = lanes.fill("reduce/variance_rows", {})
+        return [Launch(file, lanes.grid(outer), params, bind={"x": "input"})]
+    chunk = -(-columns // (_TILE * -(-_PARTS // outer))) * _TILE
+    params |= {"parts": -(-columns // chunk), "chunk": chunk}
+    return [Launch("reduce/variance_split", outer * params["parts"], params, bind={"x": "input"})]
 
 
 def _about_mean_reference(input, dim, keepdim):

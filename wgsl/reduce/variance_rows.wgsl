@@ -1,15 +1,14 @@
-// state[o, p] = (m, c, s): the mean of part p of x[o, :] as m + c, and the sum of the squares of the
-//   distances from it, as wgsl/parts/fold/squares.wgsl has sums; with WHOLE, where a row is one part,
-//   s alone
+// out[o] = the sum of the squares of the distances of x[o, :] from its mean, as
+//   wgsl/parts/fold/squares.wgsl has sums, of rows that registers hold
 //
-// Distances are from m, which is rounded; what they add up to says how far the mean is from it. Without
+// Distances are from a mean that is rounded; what they add up to says how far it is from the mean. Without
 // that the variance of numbers near 10^5 with a deviation of 0.05 would be 3 % off.
 //
-// x      (outer, columns)    contiguous
-// state  (outer, parts, 3)   part p holds the columns from p * chunk to (p + 1) * chunk
-// grid   one workgroup per WORKGROUP / LANES parts; LANES lanes share a part, which their registers
-//        hold: every element is read once, chunk <= 4 * QUADS * LANES
-// fuses  x ->
+// x      (outputs, columns)   contiguous
+// out    (outputs)
+// grid   one workgroup per WORKGROUP / LANES rows; LANES lanes share a row: every element is read once,
+//        columns <= 4 * QUADS * LANES
+// fuses  x -> out
 // turns  256
 // uses   squares, workgroup_fold
 
@@ -17,22 +16,19 @@ alias T = vec3<f32>;
 const WORKGROUP = 256u;
 const LANES = WORKGROUP;
 const QUADS = 4u;
-const WHOLE = false;
 
 struct Params {
     x_offset: u32,
-    count: u32,
+    outputs: u32,
     columns: u32,
-    parts: u32,
-    chunk: u32,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read_write> state: array<f32>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
-fn store_state(i: u32, value: f32) { state[i] = value; }
+fn store_out(i: u32, value: f32) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn across_sum(lane: u32, value: f32) -> f32 { return workgroup_sum(lane, value); }
 fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
@@ -74,14 +70,13 @@ fn far_squares(base: u32, place: u32, length: u32, mean: f32) -> f32 {
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
     let first = (id.y * count.x + id.x) * (WORKGROUP / LANES);
-    if (first >= params.count) {
+    if (first >= params.outputs) {
         return;
     }
     let group = first + lane / LANES;
-    let known = min(group, params.count - 1u);
-    let begin = known % params.parts * params.chunk;
-    let length = min(params.chunk, params.columns - begin);
-    let base = known / params.parts * params.columns + begin;
+    let known = min(group, params.outputs - 1u);
+    let length = params.columns;
+    let base = known * length;
     let place = lane % LANES;
     let a_columns = columns_of(place, 0u);
     let b_columns = columns_of(place, 1u);
@@ -118,14 +113,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let about = all.x - all.z * off;
     // NaN stays
     let squares = squares_added(select(about, 0.0, about < 0.0), -all.y);
-    if (place > 0u || group >= params.count) {
-        return;
-    }
-    if (WHOLE) {
-        store_state(group, squares);
-    } else {
-        store_state(3u * group, mean);
-        store_state(3u * group + 1u, off);
-        store_state(3u * group + 2u, squares);
+    if (place == 0u && group < params.outputs) {
+        store_out(group, squares);
     }
 }
