@@ -137,7 +137,10 @@ SAMPLES: dict[str, list[Sample]] = {
         S(distinct, distinct[::-1].copy()), *each(DTYPES[:-1], distinct, 1), S(special, 1).but(grad=False),
         *empties(), *WRONG
     ] for name in ("max", "min")},
-    "aminmax": [S(distinct), S(distinct, dim=1), S(distinct, dim=0, keepdim=True)],
+    "aminmax": [
+        S(distinct), S(distinct, dim=1), S(distinct, dim=0, keepdim=True), S(special, dim=1).but(grad=False),
+        *each(("int32", "int64", "uint8"), distinct, dim=1), *long(**shared)
+    ],
     "cumsum": [
         *[S(x, d) for d in (0, 1, -1)], *each(DTYPES, small, 0),
         no_axes.but(args=(np.array(3.5, np.float32), 0)), S(big, 1),

@@ -9,17 +9,17 @@ import numpy as np
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, text
-from ...op.declaration import Call, function, op
+from ...op.declaration import Call, elementwise, function, op
 from ...op.kernel import Launch, flag, load, per_element, physical
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..reduce.extremum import order_holes
+from ..reduce.extremum import extremes, order_holes
 from ..reduce.reductions import no_complex
 from ..shape.creation import zeros
-from ..shape.joining import cat, stack
+from ..shape.joining import cat
 from .selection import chosen_rows, running_count, true_places
 from .sort import sort
 
@@ -196,12 +196,6 @@ def occurrences(index: Tensor, length: int) -> Tensor:
     """How often each integer below ``length`` occurs in a vector of integers; others do not count."""
 
 
-def extremes(input: Tensor) -> tuple[Any, Any]:
-    """The smallest and the largest element, as numbers. Waits for the device, once."""
-    least, most = stack(list(input.detach().aminmax())).tolist()
-    return least, most
-
-
 @function(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest.
@@ -235,6 +229,28 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return zeros(length, dtype=d, device=input.device).scatter_add(0, input, weights.detach().to(d))
 
 
+def _part_of(input, low, high, span, bins):
+    kind = input.dtype.type
+    with np.errstate(all="ignore"):
+        places = np.floor((input - kind(low)) * kind(bins) / kind(span)).clip(0, bins - 1)
+    return np.where((input >= low) & (input <= high), places, -1).astype(np.int32)
+
+
+@op(
+    public="histc",
+    dtype=lambda call: (dt.int32, call["input"].dtype),
+    kernel=elementwise(
+        "select(-1, i32(clamp(floor((input - low) * bins / span), 0.0, bins - 1.0)), "
+        "!is_nan(input) && input >= low && input <= high)",
+        i32=False, result="i32",
+    ),
+    reference=_part_of,
+    grad=None,
+)  # fmt: skip
+def parts_of(input: Tensor, low: float, high: float, span: float, bins: float) -> Tensor:
+    """Which of equal parts of a range, which is ``span`` long, each number lies in; -1 for what lies out."""
+
+
 @function(method=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of ``bins`` equal parts of ``[min, max]``; others do not count.
@@ -259,16 +275,16 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if count < 1 or not (isfinite(low) and isfinite(high)) or high < low:
         raise RangeError(f"histc: takes bins > 0 and a finite range min <= max, not {bins}, {low} to {high}.")
     x = input.detach().reshape(-1)
-    is_inside = (x >= low) & (x <= high)
-    places = ((x - low) * count / (high - low)).floor().clamp(0, count - 1)
-    return occurrences(where(is_inside, places, -1.0).to(dt.int32), count).to(x.dtype)
+    wide = x.float() if x._meta.dtype in dt.LARGEST_HALF else x
+    return occurrences(parts_of(wide, low, high, high - low, count), count).to(x.dtype)
 
 
 def _unique_elements(input: Tensor, inverse: bool, counts: bool, is_sorted: bool) -> list[Tensor]:
     """The elements that differ from the one before, on the device."""
     flat = input.reshape(-1)
     values, order = sort(flat) if is_sorted else (flat, None)
-    begins = cat([values.new_ones(1, dtype=dt.bool_), values[1:] != values[:-1]])
+    begins = values != values.roll(1)
+    begins[0] = True
     ends = running_count(begins)
     count = int(ends[-1].item())
     out = [chosen_rows(values, ends, count)]

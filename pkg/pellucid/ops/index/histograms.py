@@ -11,8 +11,9 @@ from ...op.public import function
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
+from ..reduce.extremum import extremes
 from ..shape.creation import linspace
-from .counting import extremes, searchsorted
+from .counting import searchsorted
 
 
 class Histogram(NamedTuple):

@@ -24,6 +24,8 @@ from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
 from ..elementwise import clamp
 from ..elementwise.comparison import where
+from ..shape.joining import stack
+from ..shape.movement import contiguous
 from .families import over_axis, reduction
 from .passes import stages
 from .reductions import Through, by_type, fold, reduced_shape, restore, sum
@@ -242,10 +244,66 @@ max = _extremes("max", True, _largest, clamp.maximum, ("largest", "larger"))
 min = _extremes("min", False, _smallest, clamp.minimum, ("smallest", "smaller"))
 
 
+# Both extremes in one word of twice the size, by the type of the elements.
+_PAIRED = {dt.float32: dt.complex64, dt.int32: dt.int64}
+_OF_PAIR = "vec2<u32>(min(a.x, b.x), max(a.y, b.y))"
+_EXTREMES = fold(
+    {"f32": _OF_PAIR, "i32": _OF_PAIR}, dict.fromkeys(("f32", "i32"), "vec2<u32>(0xffffffffu, 0u)"),
+    through={
+        "f32": Through(
+            "vec2<u32>", "vec2<u32>(smallest_word(value), largest_word(value))",
+            "vec2<f32>(extreme_float(value.x), extreme_float(value.y))", "vec2<f32>",
+        ),
+        "i32": Through(
+            "vec2<u32>", "vec2<u32>(bitcast<u32>(value) ^ 0x80000000u)", "value ^ vec2<u32>(0x80000000u)",
+            "vec2<u32>",
+        ),
+    },
+)  # fmt: skip
+
+
+def _numpy_extremes(input: np.ndarray, dim, keepdim: bool) -> np.ndarray:
+    found = [best(input, axes(dim, input.ndim), keepdims=keepdim) for best in (np.amin, np.amax)]
+    return np.stack(found, -1).view(np.complex64 if input.dtype.kind == "f" else np.int64)[..., 0]
+
+
+@op(
+    public="aminmax",
+    dtype=lambda call: (_PAIRED[call["input"].dtype], call["input"].dtype),
+    shape=_not_empty,
+    kernel=_EXTREMES,
+    reference=_numpy_extremes,
+    grad=None,
+)
+def extremes_of(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool) -> Tensor:
+    """The smallest and the largest element over axes, as the two halves of a word."""
+
+
 MinAndMax = namedtuple("aminmax", ("min", "max"))
 
 
 @function(method=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """``(amin(input, dim), amax(input, dim))``, as ``min`` and ``max`` of a named tuple."""
-    return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    if (both := _halves(input, dim, keepdim)) is None:
+        return MinAndMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+    least, most = both.unbind(-1)
+    return MinAndMax(contiguous(least), contiguous(most))
+
+
+def extremes(input: Tensor) -> tuple[Any, Any]:
+    """The smallest and the largest element, as numbers. Waits for the device, once."""
+    input = input.detach()
+    both = _halves(input, None, False)
+    least, most = (stack([amin(input), amax(input)]) if both is None else both).tolist()
+    return least, most
+
+
+def _halves(input: Tensor, dim: int | None, keepdim: bool) -> Tensor | None:
+    """Smallest and largest elements along a last axis; None where one kernel does not make both."""
+    m = input._meta
+    if m.dtype not in _PAIRED or m.device.type != "webgpu" or input._node is not None:
+        return None
+    if getattr(input, "is_batched", False):
+        return None
+    return extremes_of(input, dim, keepdim).unsqueeze(-1).view(dtype=m.dtype)
