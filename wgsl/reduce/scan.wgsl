@@ -1,14 +1,13 @@
 // out[row, c] = apply(x[row, 0], ..., x[row, c])     by default a running sum
 //
 // x      (rows, columns)         contiguous
-// carry  (rows, columns / chunk) inclusive scan of the chunks' totals; unused when there is one
-//        chunk
+// totals (rows, columns / chunk) of the chunks; unused when there is one chunk
 // out    (rows, columns)
-// grid   one workgroup per row and chunk; it walks the chunk in tiles of four elements a lane, which
-//        neighbouring lanes load and store side by side, and each lane scans four that follow each
-//        other: they change places in workgroup memory
+// grid   one workgroup per row and chunk; it adds up the totals before its chunk, and walks the chunk
+//        in tiles of four elements a lane, which neighbouring lanes load and store side by side, and
+//        each lane scans four that follow each other: they change places in workgroup memory
 // fuses  x -> out
-// turns  (chunk // WORKGROUP // 4 + 1) * 64
+// turns  (chunk // WORKGROUP // 4 + 1) * 64 + parts // WORKGROUP
 // uses   workgroup_scan
 
 alias X = f32;
@@ -18,7 +17,7 @@ const IDENTITY = T(0);
 
 struct Params {
     x_offset: u32,
-    carry_offset: u32,
+    totals_offset: u32,
     rows: u32,
     columns: u32,
     parts: u32,
@@ -26,12 +25,12 @@ struct Params {
 }
 
 @group(0) @binding(0) var<storage, read> x: array<X>;
-@group(0) @binding(1) var<storage, read> carry: array<T>;
+@group(0) @binding(1) var<storage, read> totals: array<T>;
 @group(0) @binding(2) var<storage, read_write> out: array<X>;
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
-fn load_carry(i: u32) -> T { return carry[params.carry_offset + i]; }
+fn load_totals(i: u32) -> T { return totals[params.totals_offset + i]; }
 fn store_out(i: u32, value: X) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 
@@ -68,7 +67,14 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let end = min((part + 1u) * params.chunk, params.columns);
     var running = IDENTITY;
     if (part > 0u) {
-        running = load_carry(row * params.parts + part - 1u);
+        // each lane those that follow each other: they are combined in their order
+        let own = (part + WORKGROUP - 1u) / WORKGROUP;
+        let first = min(lane * own, part);
+        for (var before = first; before < min(first + own, part); before++) {
+            running = apply(running, load_totals(row * params.parts + before));
+        }
+        workgroup_scan(lane, running);
+        running = workgroup_scanned(WORKGROUP - 1u);
     }
     for (var start = part * params.chunk; start < end; start += 4u * WORKGROUP) {
         let column = start + lane;

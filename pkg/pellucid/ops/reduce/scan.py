@@ -12,12 +12,13 @@ from .families import along_as, scan
 from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, accumulated, product_parts, wide
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
-# where there are many. Otherwise it is scanned in parts, which start from the scanned totals of those before.
+# where there are many. Otherwise it is scanned in parts, which start from the totals of those before.
 _LONG, _MANY = 4096, 512
 # The elements of a part where a lane scans it, and of a product's row the parts at most.
 _CHUNK, _PRODUCT_PARTS = 1024, 1024
-# A workgroup scans its part in tiles; so many parts fill a GPU, and a row has so many at most.
-_TILE, _FULL, _PARTS = 1024, 1024, 4096
+# A workgroup scans its part in tiles; so many parts fill a GPU, and a row has so many at most, for each adds
+# up the totals before it.
+_TILE, _FULL, _PARTS = 1024, 1024, 1024
 
 
 def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
@@ -52,31 +53,32 @@ def _rows(
     if columns > longest and direct:
         chunk = _CHUNK
     elif columns > longest and rows < _MANY:
-        filling = min(-(-rows * columns // _FULL), 4 * _TILE)
+        filling = min(-(-rows * columns // _FULL), 16 * _TILE)
         chunk = -(-max(filling, -(-columns // _PARTS)) // _TILE) * _TILE
     parts = -(-columns // chunk)
     before: list[Launch] = []
-    carry = source
+    totals = carry = source
     if parts > 1:
-        totals, carry = f"totals{depth}", f"carry{depth}"
-        for name in (totals, carry):
-            call.temporary(name, (rows * parts,), NATIVE[holes["T"]])
+        totals = f"totals{depth}"
+        call.temporary(totals, (rows * parts,), NATIVE[holes["T"]])
         lanes = rows_of(chunk, rows * parts)
         file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value"})
         sizes = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": chunk}
         bind = {"x": source, "out": totals}
-        before = [
-            Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind=bind),
-            *_rows(call, totals, carry, rows, parts, holes, depth + 1),
-        ]
+        before = [Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind=bind)]
+    if direct and parts > 1:
+        carry = f"carry{depth}"
+        call.temporary(carry, (rows * parts,), NATIVE[holes["T"]])
+        before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
-    bind = {"x": source, "carry": carry, "out": out}
+    bind = {"x": source, "out": out, "carry" if direct else "totals": carry if direct else totals}
     if direct:
         kept = {name: value for name, value in holes.items() if name != "X"}
         file, grid = load("reduce/scan_direct").fill(kept), -(-rows * parts // 16)
     else:
-        # four elements a lane at a time
-        lanes = min(256, max(64, 1 << (-(-chunk // 4) - 1).bit_length()))
+        # four elements a lane at a time; fewer lanes wait for less where many workgroups take turns
+        most = 256 if rows * parts <= 2 * _FULL else 128
+        lanes = min(most, max(64, 1 << (-(-chunk // 4) - 1).bit_length()))
         file, grid = load("reduce/scan").fill({**holes, "WORKGROUP": f"{lanes}u"}), rows * parts
     return [*before, Launch(file, grid, params, bind=bind)]
 
