@@ -41,8 +41,8 @@ SAMPLES: dict[str, list[Sample]] = {
 }  # fmt: skip
 SAMPLES["fft.fft"] += [
     S(np.sin(np.arange(384, dtype=np.float32) ** 2).reshape(3, 128)).but(variants=("shared",), **once),
-    *long(1, 256, 61, 67), S(below(9, 6)).but(**once),
-    bad("a tensor without axes", np.float32(1))]  # fmt: skip
+    S(normal(48, 3), dim=0).but(variants=("shared",), **once), *long(1, 256, 61, 67),
+    S(below(9, 6)).but(**once), bad("a tensor without axes", np.float32(1))]  # fmt: skip
 SAMPLES["fft.fftn"] += [S(np.float32(3)).but(**once), S(normal(2, 3, 4), dim=1).but(**once)]
 SAMPLES["fft.rfft"] += [
     S(np.sin(np.arange(512, dtype=np.float32) ** 2).reshape(2, 256)).but(variants=("shared",), **once)

@@ -2,7 +2,7 @@
 //
 // As fft/pass_4 with all passes in one dispatch, for rows of a power of two that workgroup memory
 // holds: every element is read once and written once. The last pass is one of twos where N is no
-// power of four.
+// power of four. Where a lane makes 16 elements, two passes of fours follow each other in its registers.
 // With REAL rows of 2 N real numbers are transformed as N complex ones, of which the first half of
 // their spectrum is made: with z[k] = even[k] + i odd[k], out[k] = even[k] + exp(-pi i k / N) odd[k].
 //
@@ -11,13 +11,15 @@
 // grid  one workgroup per ROWS rows; a lane makes EACH times four elements of a row
 // turns 64
 //
-// source  C. Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, 1.7
+// uses  four, unit_root
 
 alias T = vec2<f32>;
 const N = 1024u;
 const ROWS = 1u;
-// 1, 2 or 4
+// 1 or 4
 const EACH = 1u;
+// With 4: what is left of N after passes of 16.
+const LEFT = 1u;
 const INVERSE = false;
 const REAL = false;
 
@@ -45,14 +47,6 @@ var<workgroup> held: array<vec2<f32>, N * ROWS * 9u / 8u>;
 // The first quarter of the N-th roots of 1.
 var<workgroup> roots: array<vec2<f32>, QUARTER + QUARTER / 16u + QUARTER / 256u>;
 
-// Elements a quarter of the row apart.
-struct Four {
-    a: vec2<f32>,
-    b: vec2<f32>,
-    c: vec2<f32>,
-    d: vec2<f32>,
-}
-
 // The k-th of the N-th roots of 1, of the first three quarters.
 fn factor(k: u32) -> vec2<f32> {
     let root = roots[root_place(k % QUARTER)];
@@ -60,6 +54,9 @@ fn factor(k: u32) -> vec2<f32> {
     let turned = select(vec2<f32>(root.y, -root.x), vec2<f32>(-root.y, root.x), INVERSE);
     return select(select(root, turned, quarters == 1u), -root, quarters == 2u);
 }
+
+// Of elements a quarter of a row apart, or of transforms that are put together.
+fn factors(k: u32) -> Four { return Four(vec2<f32>(1.0, 0.0), factor(k), factor(2u * k), factor(3u * k)); }
 
 fn root_place(k: u32) -> u32 { return k + k / 16u + k / 256u; }
 
@@ -83,15 +80,7 @@ fn take(at: u32, j: u32) -> Four {
 }
 
 fn pass_of_four(four: Four, j: u32, done: u32, step: u32) -> Four {
-    let k = (j & (done - 1u)) * step;
-    let b = complex_mul(factor(k), four.b);
-    let c = complex_mul(factor(2u * k), four.c);
-    let d = complex_mul(factor(3u * k), four.d);
-    let even = four.a + c;
-    let odd = four.a - c;
-    let sum = b + d;
-    let apart = select(vec2<f32>(b.y - d.y, d.x - b.x), vec2<f32>(d.y - b.y, b.x - d.x), INVERSE);
-    return Four(even + sum, odd + apart, even - sum, odd - apart);
+    return four_transformed(four, factors((j & (done - 1u)) * step));
 }
 
 fn pass_of_two(four: Four, j: u32) -> Four {
@@ -107,14 +96,20 @@ fn passed(four: Four, j: u32, done: u32, step: u32) -> Four {
     return pass_of_four(four, j, done, step);
 }
 
-fn put(at: u32, j: u32, done: u32, four: Four) {
-    let l = j & (done - 1u);
-    let first = at + 4u * (j - l) + l;
+fn put(first: u32, step: u32, four: Four) {
     held[padded(first)] = four.a;
-    held[padded(first + done)] = four.b;
-    held[padded(first + 2u * done)] = four.c;
-    held[padded(first + 3u * done)] = four.d;
+    held[padded(first + step)] = four.b;
+    held[padded(first + 2u * step)] = four.c;
+    held[padded(first + 3u * step)] = four.d;
 }
+
+// Elements of two transforms, the second multiplied: their sum and their difference.
+fn pair(a: vec2<f32>, c: vec2<f32>, k: u32) -> vec4<f32> {
+    let turned = complex_mul(factor(k), c);
+    return vec4<f32>(a + turned, a - turned);
+}
+
+fn two_pairs(a: vec4<f32>, b: vec4<f32>) -> Four { return Four(a.xy, b.xy, a.zw, b.zw); }
 
 fn store_four(base: u32, j: u32, four: Four) {
     store_out(base + j, params.scale * four.a);
@@ -161,8 +156,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var four_1 = Four();
     var four_2 = Four();
     var four_3 = Four();
-    if (EACH > 1u) { four_1 = first_four(base, j + LANES); }
-    if (EACH > 2u) {
+    if (EACH > 1u) {
+        four_1 = first_four(base, j + LANES);
         four_2 = first_four(base, j + 2u * LANES);
         four_3 = first_four(base, j + 3u * LANES);
     }
@@ -173,38 +168,81 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     workgroupBarrier();
     // subsequences of length `done`, a power of two, have been transformed; `step` is QUARTER / done
     var step = QUARTER;
-    for (var done = 1u; done < N; done *= 4u) {
-        if (done > 1u) {
-            four_0 = take(at, j);
-            if (EACH > 1u) { four_1 = take(at, j + LANES); }
-            if (EACH > 2u) {
+    if (EACH == 1u) {
+        for (var done = 1u; done < N; done *= 4u) {
+            if (done > 1u) {
+                four_0 = take(at, j);
+            }
+            four_0 = passed(four_0, j, done, step);
+            if (4u * done < N) {
+                let l = j & (done - 1u);
+                workgroupBarrier();  // all have been taken
+                put(at + 4u * (j - l) + l, done, four_0);
+                workgroupBarrier();
+            }
+            step /= 4u;
+        }
+    } else {
+        for (var done = 1u; 16u * done <= N; done *= 16u) {
+            if (done > 1u) {
+                four_0 = take(at, j);
+                four_1 = take(at, j + LANES);
                 four_2 = take(at, j + 2u * LANES);
                 four_3 = take(at, j + 3u * LANES);
             }
-        }
-        four_0 = passed(four_0, j, done, step);
-        if (EACH > 1u) { four_1 = passed(four_1, j + LANES, done, step); }
-        if (EACH > 2u) {
-            four_2 = passed(four_2, j + 2u * LANES, done, step);
-            four_3 = passed(four_3, j + 3u * LANES, done, step);
-        }
-        if (4u * done < N) {
-            workgroupBarrier();  // all have been taken
-            put(at, j, done, four_0);
-            if (EACH > 1u) { put(at, j + LANES, done, four_1); }
-            if (EACH > 2u) {
-                put(at, j + 2u * LANES, done, four_2);
-                put(at, j + 3u * LANES, done, four_3);
+            let l = j & (done - 1u);
+            let near = factors(l * step);
+            four_0 = four_transformed(four_0, near);
+            four_1 = four_transformed(four_1, near);
+            four_2 = four_transformed(four_2, near);
+            four_3 = four_transformed(four_3, near);
+            // the second pass of fours, of what the first one made
+            let far = factors(l * (step / 4u));
+            let a = Four(four_0.a, four_1.a, four_2.a, four_3.a);
+            let b = Four(four_0.b, four_1.b, four_2.b, four_3.b);
+            let c = Four(four_0.c, four_1.c, four_2.c, four_3.c);
+            let d = Four(four_0.d, four_1.d, four_2.d, four_3.d);
+            four_0 = four_transformed(a, far);
+            four_1 = four_transformed(b, four_further(far, SIXTEENTH, TWO_SIXTEENTHS, THREE_SIXTEENTHS));
+            four_2 = four_transformed(c, four_further(far, TWO_SIXTEENTHS, FOUR_SIXTEENTHS, SIX_SIXTEENTHS));
+            four_3 = four_transformed(d,
+                four_further(far, THREE_SIXTEENTHS, SIX_SIXTEENTHS, NINE_SIXTEENTHS));
+            if (16u * done < N) {
+                let first = at + 16u * (j - l) + l;
+                workgroupBarrier();  // all have been taken
+                put(first, 4u * done, four_0);
+                put(first + done, 4u * done, four_1);
+                put(first + 2u * done, 4u * done, four_2);
+                put(first + 3u * done, 4u * done, four_3);
+                workgroupBarrier();
             }
-            workgroupBarrier();
+            step /= 16u;
         }
-        step /= 4u;
+        if (LEFT > 1u) {
+            four_0 = passed(take(at, j), j, N / LEFT, LEFT / 4u);
+            four_1 = passed(take(at, j + LANES), j + LANES, N / LEFT, LEFT / 4u);
+            four_2 = passed(take(at, j + 2u * LANES), j + 2u * LANES, N / LEFT, LEFT / 4u);
+            four_3 = passed(take(at, j + 3u * LANES), j + 3u * LANES, N / LEFT, LEFT / 4u);
+        }
+        if (LEFT == 8u) {
+            // the last pass of twos, of transforms of N / 2
+            let next = j + LANES;
+            let a = two_pairs(pair(four_0.a, four_2.a, j), pair(four_0.c, four_2.c, j + N / 4u));
+            let b = two_pairs(pair(four_1.a, four_3.a, next), pair(four_1.c, four_3.c, next + N / 4u));
+            let c = two_pairs(pair(four_0.b, four_2.b, j + N / 8u),
+                pair(four_0.d, four_2.d, j + 3u * N / 8u));
+            four_3 = two_pairs(pair(four_1.b, four_3.b, next + N / 8u),
+                pair(four_1.d, four_3.d, next + 3u * N / 8u));
+            four_0 = a;
+            four_1 = b;
+            four_2 = c;
+        }
     }
     if (REAL) {
         workgroupBarrier();  // all have been taken
         keep_four(at, j, four_0);
-        if (EACH > 1u) { keep_four(at, j + LANES, four_1); }
-        if (EACH > 2u) {
+        if (EACH > 1u) {
+            keep_four(at, j + LANES, four_1);
             keep_four(at, j + 2u * LANES, four_2);
             keep_four(at, j + 3u * LANES, four_3);
         }
@@ -221,8 +259,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     store_four(base, j, four_0);
-    if (EACH > 1u) { store_four(base, j + LANES, four_1); }
-    if (EACH > 2u) {
+    if (EACH > 1u) {
+        store_four(base, j + LANES, four_1);
         store_four(base, j + 2u * LANES, four_2);
         store_four(base, j + 3u * LANES, four_3);
     }

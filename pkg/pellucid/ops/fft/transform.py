@@ -14,7 +14,7 @@ from ...device import device as Device
 from ...device.stream import stream
 from ...errors import DTypeError
 from ...op.declaration import Call, op
-from ...op.kernel import Launch, flag, is_direct
+from ...op.kernel import Launch, flag, is_direct, per_element
 from ...op.rules import as_input
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size
@@ -24,9 +24,11 @@ from ..shape.joining import cat
 # Prime factors up to this one have passes of their own; an element then reads as many.
 _LARGEST = 61
 # Rows that workgroup memory holds, of a power of two; the most lanes that share one, each of which makes four
-# elements or some times four, and the fewest lanes of a workgroup.
+# elements or 16, and the fewest lanes of a workgroup.
 _SHORTEST, _LONGEST = 64, 4096
 _LANES, _FEWEST = 512, 64
+# From so many on a lane makes 16, whose passes go by two without workgroup memory between.
+_BY_SIXTEEN = 256
 # Workgroup memory for an element of a row, with what pads it and a quarter of a root.
 _BYTES = 12
 _WHOLE = {dt.float32: dt.complex64, dt.float64: dt.complex128}
@@ -81,10 +83,11 @@ def _lanes() -> int:
 
 def _rows(call: Call, n: int, holes: dict[str, str]) -> Launch:
     """All passes in one dispatch, of rows of n complex numbers."""
-    each = max(n // 4 // _lanes(), 1)
+    each = 4 if n >= _BY_SIXTEEN else max(n // 4 // _lanes(), 1)
     together = max(_FEWEST * 4 * each // n, 1)
     rows = prod(call["input"].shape[:-1])
-    holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", **holes}
+    left = 1 << (n.bit_length() - 1) % 4
+    holes = {"N": f"{n}u", "ROWS": f"{together}u", "EACH": f"{each}u", "LEFT": f"{left}u", **holes}
     bind = {"x": "input", "out": "out"}
     return Launch("fft/rows", -(-rows // together), {"rows": rows} | _step(n), holes, bind)
 
@@ -96,6 +99,9 @@ def _passes(call: Call) -> list[Launch]:
         return [_rows(call, n, {"INVERSE": flag(call["inverse"])})]
     made, done, source = [], 1, "input"
     steps = radices(n)
+    if not is_direct():
+        fours = steps.count(4)
+        steps = [16] * (fours // 2) + [4] * (fours % 2) + [radix for radix in steps if radix != 4]
     for k, radix in enumerate(steps):
         last = k == len(steps) - 1
         target = "out" if last else f"pass{k % 2}"
@@ -105,12 +111,12 @@ def _passes(call: Call) -> list[Launch]:
         params |= _step(radix * done)
         if not last:
             params["scale"] = 1.0
-        if radix == 4:
-            file, params["count"] = "fft/pass_4", call.out.numel // 4
+        if radix in (4, 16):
+            file, params["count"] = f"fft/pass_{radix}", call.out.numel // radix
         else:
             file, params["count"], params["radix"] = "fft/pass", call.out.numel, radix
         holes = {"INVERSE": flag(call["inverse"])}
-        made.append(Launch(file, -(-int(params["count"]) // 64), params, holes, {"x": source, "out": target}))
+        made.append(per_element(file, int(params["count"]), params, holes, {"x": source, "out": target}))
         source, done = target, done * radix
     return made
 
