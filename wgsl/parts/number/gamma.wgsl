@@ -25,7 +25,10 @@ fn lgamma_positive(x: f32) -> f32 {
     var above = 1.0;
     for (; y > 2.5; y -= 1.0) { above *= y - 1.0; }
     var below = 1.0;
-    for (; y < 1.5; y += 1.0) { below *= y; }
+    if (y < 1.5) {
+        below = select(y, y * (y + 1.0), y < 0.5);
+        y += select(1.0, 2.0, y < 0.5);
+    }
     let z = y - 2.0;
     var p = 4.37486679e-06 * z - 9.43948828e-06;
     p = horner(p, z, vec4<f32>(2.05072128e-05, -4.49262367e-05, 9.94575128e-05, -0.000223154758));

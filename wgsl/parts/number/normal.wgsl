@@ -37,8 +37,9 @@ fn erfcx_of(x: f32) -> f32 {
 fn ndtr_of(x: f32) -> f32 { return 0.5 * erfc_of(-0.707106781 * x); }
 
 fn log_ndtr_of(x: f32) -> f32 {
-    if (x < -1.0) { return log_of(0.5 * erfcx_of(-0.707106781 * x)) - 0.5 * x * x; }
-    return log1p_of(-0.5 * erfc_of(0.707106781 * x));
+    if (is_nan(x)) { return x; }
+    if (x < -1.0) { return log_of(0.5 * erfcx_positive(-0.707106781 * x)) - 0.5 * x * x; }
+    return log1p_of(-0.5 * erfc_by_fit(0.707106781 * x));
 }
 
 fn entr_of(x: f32) -> f32 {

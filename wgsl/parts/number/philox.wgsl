@@ -66,7 +66,21 @@ fn uniform_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset
 fn normal_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset_high: u32) -> f32 {
     let words = random_words(index, vec2<u32>(seed_low, seed_high), vec2<u32>(offset_low, offset_high));
     let pair = select(words.xy, words.zw, (index & 2u) != 0u);
-    let radius = sqrt(-2.0 * log_of(f32((pair.x >> 8u) + 1u) * 5.9604644775390625e-8));
-    let angle = f32(pair.y >> 8u) * 3.7450703e-7;
-    return radius * select(cos_of(angle), sin_of(angle), (index & 1u) != 0u);
+    // the quarter of a turn that is nearest, one less for a sine, and what is left, of 2^24 in a turn
+    let turn = pair.y >> 8u;
+    let quarter = (turn + 0x200000u) >> 22u;
+    let angle = f32(bitcast<i32>(turn - (quarter << 22u))) * 3.7450703e-7;
+    let other = quarter - (index & 1u);
+    let side = select(cos_small(angle), sin_small(angle), (other & 1u) != 0u);
+    return normal_radius((pair.x >> 8u) + 1u) * select(side, -side, ((other + 1u) & 2u) != 0u);
+}
+
+// sqrt(-2 log(share / 2^24)), of a share from 1 on.
+fn normal_radius(share: u32) -> f32 {
+    let bits = bitcast<u32>(f32(share));
+    let m = bitcast<f32>((bits & 0x7fffffu) | 0x3f800000u);
+    let is_upper = m > 1.41421356;
+    let exponent = f32(i32(bits >> 23u) - 151 + select(0, 1, is_upper));
+    let rest = log_mantissa(select(m, 0.5 * m, is_upper)) + exponent * -2.12194440e-4;
+    return sqrt(-2.0 * (exponent * 0.693359375 + rest));
 }

@@ -12,6 +12,10 @@ fn power(a: f32, b: f32) -> f32 {
     let b_bits = bitcast<u32>(b);
     let a_size = a_bits & 0x7fffffffu;
     let b_size = b_bits & 0x7fffffffu;
+    // a positive normal number to a fraction is no case of those below, but for the root
+    if (a_bits - 0x800000u < 0x7f000000u && b_size < 0x4b000000u && b != trunc(b) && b_bits != 0x3f000000u) {
+        return power_of_size(a_bits, b);
+    }
     if (b_size == 0u || a_bits == 0x3f800000u) { return 1.0; }
     if (is_nan(a)) { return a; }
     if (is_nan(b)) { return b; }
@@ -66,27 +70,21 @@ fn power_of_number(a: f32, b: f32) -> f32 {
 // The first 12 bits of a number.
 fn power_head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
 
-// For numbers from 1 + i / 16 on: (128 r, 16 t, u) with t + u / 2^34 = -log2 r, where r is near their inverse.
-const POWER_ENTRIES = array<vec3<i32>, 16>(
-    vec3<i32>(128, 0, 0),
-    vec3<i32>(117, 2, 79633511),
-    vec3<i32>(111, 3, 310683050),
-    vec3<i32>(105, 5, -459484495),
-    vec3<i32>(100, 6, -323946874),
-    vec3<i32>(95, 7, -126368389),
-    vec3<i32>(91, 8, -133910899),
-    vec3<i32>(87, 9, -93518547),
-    vec3<i32>(84, 10, -297511058),
-    vec3<i32>(80, 11, -161973437),
-    vec3<i32>(77, 12, -288390573),
-    vec3<i32>(74, 13, -377155950),
-    vec3<i32>(72, 13, 301936176),
-    vec3<i32>(69, 14, 283047677),
-    vec3<i32>(67, 15, -61661823),
-    vec3<i32>(64, 16, 0),
-);
-
-fn power_entry(i: u32) -> vec3<i32> { return POWER_ENTRIES[i]; }
+// Of numbers near 1 + k / 8: (128 r, 16 t, u) with t + u / 2^34 = -log2 r, where r is near their inverse. Chosen
+// step by step, for lanes of which each reads another place of an array wait for each other.
+fn power_entry(k: u32) -> vec3<i32> {
+    let is_odd = (k & 1u) != 0u;
+    let is_second = (k & 2u) != 0u;
+    let is_upper = (k & 4u) != 0u;
+    // 32 * 128 r + 16 t
+    let low = select(select(4096, 3651, is_odd), select(3269, 2983, is_odd), is_second);
+    let high = select(select(2729, 2539, is_odd), select(2349, 2191, is_odd), is_second);
+    let both = select(select(low, high, is_upper), 2064, k == 8u);
+    let u_low = select(select(0, -350297776, is_odd), select(258980653, 400998572, is_odd), is_second);
+    let u_high = select(select(482910040, 149795606, is_odd), select(-39935617, -428858347, is_odd),
+        is_second);
+    return vec3<i32>(both >> 5u, both & 31, select(u_low, u_high, is_upper));
+}
 
 // Whole numbers as floats, without a conversion, which takes a GPU longer than ten other steps: from
 // -2^22 to 2^22, and from 0 to 2^23.
@@ -108,7 +106,7 @@ fn power_of_size(a: u32, b: f32) -> f32 {
         mantissa = (mantissa << places) & 0x7fffffu;
         exponent = -126 - i32(places);
     }
-    let entry = power_entry(mantissa >> 19u);
+    let entry = power_entry((mantissa + 0x80000u) >> 20u);
     // log2 a = exponent + t + u + log2(1 + f), f in units of 2^-30
     let f_units = i32((mantissa | 0x800000u) * u32(entry.x)) - 1073741824;
     let f_main = f32(f_units & -8) * 9.3132257e-10;
@@ -116,7 +114,8 @@ fn power_of_size(a: u32, b: f32) -> f32 {
     let f_rest = (f_main - f_head) + power_float_of_bits(f_units & 7) * 9.3132257e-10;
     let f = f_head + f_rest;
     // log(1 + f) - f
-    let series = (f * f) * (-0.5 + f * (0.33333333 + f * (-0.25 + f * (0.2 + f * (-0.16666667 + f * 0.14285714)))));
+    let tail = 0.2 + f * (-0.16666667 + f * (0.14285714 + f * -0.125));
+    let series = (f * f) * (-0.5 + f * (0.33333333 + f * (-0.25 + f * tail)));
     // log2(e) is 1.4423828125 and 3.1222855e-4
     let near = f_head * 1.4423828125;
     let rest = f_head * 3.1222855e-4 + (f_rest + series) * 1.44269504;
