@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from math import inf
+from math import inf, prod
 
 import numpy as np
 
 from ...errors import DTypeError
+from ...op.declaration import Call, elementwise, op
 from ...op.public import function
 from ...op.rules import float_or_complex, same
 from ...tensors import dtypes as dt
@@ -48,11 +49,57 @@ def _ascending(input: Tensor) -> Tensor:
     return where(bits < 0, bits ^ most, bits).masked_fill(input.isnan(), most)
 
 
-def _running(input: Tensor, dim: int, keys: Tensor) -> ValuesAndIndices:
-    """The latest largest key so far, and the value there."""
-    k = axis(dim, input._meta.rank)
+def _key(word: str) -> str:
+    """The expression of a key: a word, and below it the place."""
+    return f"vec2<u32>(index / inner % length, {word})"
+
+
+def _float_key(call: Call) -> str:
+    # both zeros have one word, and NaN is above all, whichever is looked for
+    word, inverted = ("smallest_word", "~") if call["falls"] else ("largest_word", "")
+    zero = "(bitcast<u32>(input) << 1u) == 0u"
+    return _key(f"{inverted}select({word}(input), 0x80000000u, {zero}) ^ 0x80000000u")
+
+
+def _numpy_keys(input: np.ndarray, inner: float, length: float, falls: bool) -> np.ndarray:
+    word = input.astype(np.int64)
+    if input.dtype.kind == "f":
+        bits = (input + np.float32(0)).view(np.int32)
+        word = np.where(bits < 0, bits ^ 0x7FFFFFFF, bits).astype(np.int64)
+    word = np.where(np.isnan(input), 0x7FFFFFFF, ~word if falls else word)
+    return (word << 32) | np.arange(input.size).reshape(input.shape) // int(inner) % int(length)
+
+
+@op(
+    public="cummax",
+    dtype=lambda call: (dt.int64, call["input"].dtype),
+    kernel=elementwise(
+        _float_key, i32=lambda call: _key(f"{'~' * call['falls']}bitcast<u32>(input)"), u32=False,
+        result="i64", own={"inner": "u32", "length": "u32"},
+    ),
+    reference=_numpy_keys,
+    grad=None,
+)  # fmt: skip
+def running_keys(input: Tensor, inner: float, length: float, falls: bool) -> Tensor:
+    """Keys of what has 32 bits, in the order of the values (``falls``: the other way round), of equal values
+    in the order of their places along an axis of this length, whose neighbours lie ``inner`` apart."""
+
+
+def _running(input: Tensor, dim: int, falls: bool) -> ValuesAndIndices:
+    """The latest largest or smallest element so far, and where it stands."""
+    k, given = axis(dim, input._meta.rank), input.detach()
     if not input._meta.rank:
         return ValuesAndIndices(input.clone(), input.new_zeros((), dtype=dt.int64))
+    given = given.float() if given.dtype in dt.LARGEST_HALF else given
+    if given.dtype in (dt.float32, dt.int32):
+        keys = running_keys(given, prod(input.shape[k + 1 :]), max(input.shape[k], 1), falls)
+        found = running_max(keys, k) & 0xFFFFFFFF
+        return ValuesAndIndices(gather(input, k, found), found)
+    keys = _ascending(given)
+    if falls:
+        keys = ~keys
+        if given.dtype.is_floating_point:
+            keys = keys.masked_fill(given.isnan(), (1 << (31 if given.dtype is not dt.float64 else 63)) - 1)
     line = [-1 if j == k else 1 for j in range(input.dim())]
     places = arange(input.shape[k], device=input.device).reshape(line)
     if input.dtype.itemsize < 8 and input.dtype is not dt.uint32:
@@ -79,18 +126,14 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
         [[1, 3, 3, 3], [0, 1, 1, 3]]
     """
     no_complex("cummax", input)
-    return _running(input, dim, _ascending(input.detach()))
+    return _running(input, dim, False)
 
 
 @function(method=True)
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     """Running minimum along an axis, and where it stands; as `cummax`."""
     no_complex("cummin", input)
-    given = input.detach()
-    keys = ~_ascending(given)
-    if given.dtype.is_floating_point:
-        keys = keys.masked_fill(given.isnan(), (1 << (31 if given.dtype is not dt.float64 else 63)) - 1)
-    return _running(input, dim, keys)
+    return _running(input, dim, True)
 
 
 def _log_scan(input, dim):
