@@ -125,3 +125,16 @@ def test_sequences_are_joined_and_repeated():
         assert len(one) == 6
         with pytest.raises(ValueError, match=r"once or more|Non-positive"):
             two * 0
+
+
+def test_neighbours_that_are_alike_are_one_line():
+    def shown(nn):
+        pairs = [nn.Sequential(nn.ReLU(), nn.Tanh()) for _ in range(2)]
+        layers = [nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU(), *pairs, nn.ReLU()]
+        return (
+            repr(nn.ModuleList(layers)),
+            repr(nn.ModuleList()),
+            repr(nn.Sequential(nn.ModuleList(layers[:2]))),
+        )
+
+    assert shown(pellucid.nn) == shown(torch.nn)

@@ -151,3 +151,13 @@ def test_sequences_without_padding(device):
 def test_says_what_is_wrong(call, message):
     with pytest.raises(RuntimeError, match=message):
         call(pellucid.nn, pellucid.ones(5, 2, 3))
+
+
+@pytest.mark.parametrize("name", ["RNNCell", "GRUCell", "LSTMCell"])
+def test_a_cell_of_one_vector_begins_with_zeros(name):
+    cell = getattr(pellucid.nn, name)(2, 3, device="cpu")
+    x = pellucid.tensor([0.5, -1.0], device="cpu")
+    alone, batch = cell(x), cell(x[None])
+    for a, b in zip(alone, batch, strict=True) if name == "LSTMCell" else [(alone, batch)]:
+        assert a.shape == (3,)
+        assert a.tolist() == pytest.approx(b[0].tolist())

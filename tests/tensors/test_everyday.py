@@ -187,3 +187,24 @@ def test_words_of_conversions():
         assert lib.nn.functional.linear(x, x, x[0]).item() == 3
         assert [len(p) for p in lib.arange(6, device="cpu").hsplit(2, 3)] == [2, 1, 3]
         assert lib.nn.PReLU(init=0, device="cpu").weight.item() == 0
+
+
+def test_dictionaries_by_tensors_that_go():
+    theirs = pytest.importorskip("torch.utils.weak")
+    for lib, weak in ((torch, theirs), (pellucid, pellucid.utils.weak)):
+        x, y = lib.ones(2, device="cpu"), lib.ones(2, device="cpu")
+        found = weak.WeakTensorKeyDictionary({x: 1})
+        found[y] = 2
+        assert (found[x], found[y], len(found), x in found, 3 in found) == (1, 2, 2, True, False)
+        assert sorted(found.values()) == [1, 2]
+        reference = weak.TensorWeakRef(y)
+        assert reference() is y
+        assert weak.WeakIdRef(x) == weak.WeakIdRef(x)
+        assert not (weak.WeakIdRef(x) == weak.WeakIdRef(y))  # noqa: SIM201
+        del y
+        assert len(found) == 1
+        assert reference() is None
+        del found[x]
+        assert found.get(x) is None
+    with pytest.raises(TypeError):
+        f"{x:.2f}"

@@ -91,7 +91,10 @@ def refuse(place: str, name: str, have: Iterable[str]) -> NoReturn:
         AttributeError: always.
     """
     if not name.startswith("_"):
-        if name in public().get(place, ()):
+        package, _, last = place.rpartition(".")
+        # Modules with a function of their name, such as torch.optim.adamw, are known by it.
+        is_own = name == last and name in public().get(f"modules of {package}", ())
+        if is_own or name in public().get(place, ()):
             raise AttributeError(message(f"{place}.{name}"), name=name)
         if near := get_close_matches(name, [n for n in have if not n.startswith("_")], 1, 0.8):
             raise AttributeError(f"{place} has no attribute {name!r}. Did you mean {near[0]!r}?", name=name)

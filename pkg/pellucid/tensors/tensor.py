@@ -171,7 +171,7 @@ class Tensor(Portable):
     def __format__(self, spec: str) -> str:
         if self._meta.numel == 1 and (spec or not self._meta.shape):
             return format(self.item(), spec)
-        return format(repr(self), spec)
+        return object.__format__(self, spec)
 
     # The graph
 

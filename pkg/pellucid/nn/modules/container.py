@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, overload
 
 from ...errors import ArgumentError, DimensionError, RangeError
@@ -162,6 +163,17 @@ class ModuleList(_Numbered):
 
     def __iadd__(self, other: Iterable[Module]) -> ModuleList:
         return self.extend(other)
+
+    def __repr__(self) -> str:
+        """Neighbours that are alike are one line, as in PyTorch."""
+        lines, first = [], 0
+        for text, alike in groupby(map(repr, self)):
+            count = len([*alike])
+            last = first + count - 1
+            lines.append(f"({first}): {text}" if count == 1 else f"({first}-{last}): {count} x {text}")
+            first += count
+        inner = "\n".join(lines).replace("\n", "\n  ")
+        return f"{self._get_name()}(\n  {inner}\n)" if lines else f"{self._get_name()}()"
 
 
 class _Named(Module):

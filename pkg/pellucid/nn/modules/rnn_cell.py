@@ -63,7 +63,8 @@ class RNNCellBase(Module):
         shape = (len(x), self.hidden_size)
         if states is None:
             states = [zeros(shape, dtype=x.dtype, device=x.device)] * count
-        states = [s if batched else s.unsqueeze(0) for s in states]
+        else:
+            states = [s if batched else s.unsqueeze(0) for s in states]
         for s in states:
             if tuple(s.shape) != shape:
                 raise ShapeError(f"{name}: Expected hidden size {shape}, got {list(s.shape)}.")
