@@ -19,9 +19,11 @@ class WeakIdRef(weakref.ref):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key: Any, callback: Callable[[Any], Any] | None = None):
-        super().__init__(key, callback)
+    def __new__(cls, key: Any, callback: Callable[[Any], Any] | None = None) -> WeakIdRef:
+        """References are made here."""
+        self = super().__new__(cls, key, callback)
         self._id = id(key)
+        return self
 
     def __hash__(self) -> int:
         return self._id
