@@ -65,6 +65,7 @@ class CapturedTrace:
         segments: all of them.
         values: what each read gave.
         replays: how many calls it served.
+        is_one_launch: whether that is all it does: it reads, changes and draws nothing.
 
     Raises:
         Refused: it cannot be replayed.
@@ -115,6 +116,8 @@ class CapturedTrace:
         written = [number_of(slot) for slot in last.program.changed if slot & ARGUMENT]
         self._written = [k for k in written if k < len(call.slots)]
         self._written_storages = [ref_of(before.storages[s]) for s in last.program.changed & external]
+        changes = last.brought or self._flushes or self._changed or self._written or self._written_storages
+        self.is_one_launch = not changes and len(self.segments) == len(last.program.runs) == 1
 
     # Guards
 

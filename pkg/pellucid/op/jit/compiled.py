@@ -22,6 +22,7 @@ from ...profiler.listeners import is_listening
 from ..symbols import returned
 from .calls import CallArguments
 from .captured import GONE, HOOKED, READY, UNSURE, CapturedTrace, Unknown
+from .race import Race
 from .recording import FunctionRecording, Refused
 from .segment import Segment
 
@@ -36,6 +37,8 @@ _MOST_VALUES, _MOST_WAYS = 8, 16
 _MOST_RECORDED = 16
 # Sets of modules looked at that a function is captured with at a time.
 _MOST_TAPPED = 4
+# Calls that run a function, whose Python is quicker than a replay, without a look at what is captured.
+_UNSEEN = 255
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # What users may do about a refusal that is raised.
 _ADVICE: dict[Any, str] = {
@@ -79,6 +82,7 @@ class _Kind:
         milliseconds: of Python, that the last recorded call took.
         last: why the last recorded call gave no trace.
         computed: dynamic floats that Python made another number of, with what they were.
+        race: whether its Python is quicker than replays.
     """
 
     shapes: str
@@ -90,6 +94,7 @@ class _Kind:
     milliseconds: float = 0.0
     last: str | None = None
     computed: dict[int, int] = field(default_factory=dict)
+    race: Race = field(default_factory=Race)
 
     def describe(self) -> list[str]:
         """How calls are served, and where their programs are split."""
@@ -102,6 +107,8 @@ class _Kind:
         found = f"{self.shapes}: {sum(t.replays for t in self.traces)} replays of {launches} launches"
         if dispatches:
             found += f" in {dispatches} dispatches"
+        if self.race.is_lost:
+            found += ", and its Python, which is quicker"
         return [f"{found}, {self.milliseconds:.1f} ms of Python each when it ran eagerly", *self._splits()]
 
     def _splits(self) -> list[str]:
@@ -194,6 +201,8 @@ class Compiled:
         self._kinds_by_taps: dict[tuple, dict[tuple, _Kind]] = {}
         self._kinds: dict[tuple, _Kind] = {}
         self._observers = Observers(self._tree)
+        # Calls that run the function without a look at what is captured.
+        self._unseen = 0
         self._title = getattr(called, "__qualname__", type(function).__name__)
         update_wrapper(self, function, updated=())
 
@@ -201,6 +210,9 @@ class Compiled:
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *args, **kwargs) -> Any:
+        if self._unseen:
+            self._unseen -= 1
+            return self._function(*args, **kwargs)
         s = stream()
         # What is captured as a part of something else records like all else.
         if s.capturing is not None or (s.after_op and is_listening(_settle)):
@@ -225,6 +237,11 @@ class Compiled:
         for trace in list(kind.traces):
             state, own = trace.look(call)
             if state is READY:
+                if kind.race.is_on(trace) and not self._observers.taps:
+                    served = trace, call, own, kind
+                    result = kind.race.run(self._serve, served, self._function, args, kwargs)
+                    self._unseen = _UNSEEN if kind.race.is_lost else 0
+                    return result
                 try:
                     result = self._serve(trace, call, own, kind)
                 except Unknown:
@@ -243,7 +260,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        fresh = {"_kinds_by_taps": {}, "_kinds": {}, "_passed": Counter()}
+        fresh = {"_kinds_by_taps": {}, "_kinds": {}, "_passed": Counter(), "_unseen": 0}
         return {**self.__dict__, **fresh, "_observers": Observers(self._tree)}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:

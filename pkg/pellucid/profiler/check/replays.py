@@ -13,6 +13,7 @@ from ...device.storage import Storage
 from ...errors import CheckError
 from ...nn.observers import Observers
 from ...op.jit.compiled import Compiled
+from ...op.jit.race import Race
 from ...ops.random.generator import Draw, Generator
 from ...optim.optimizer import Optimizer
 from ...tensors.tensor import Tensor
@@ -154,6 +155,7 @@ def check_replays(journal: Journal) -> None:
         return result
 
     Compiled._serve = serve
+    Race.may_be_run = False
 
 
 def _as_seen(observers: Observers, result: Any) -> Any:
