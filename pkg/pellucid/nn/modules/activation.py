@@ -267,7 +267,9 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(full((num_parameters,), float(init), dtype=dtype, device=device))
+        self.weight = Parameter(
+            full((num_parameters,), float(number(init, "PReLU: init")), dtype=dtype, device=device)
+        )
 
     def reset_parameters(self) -> None:
         self.weight.data.fill_(self.init)
