@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import pellucid
 
@@ -91,3 +92,21 @@ def test_filling(device):
     assert (a[1] >= -2).all()
     assert (a[1] < -1).all()
     assert abs(a[2].mean() - 5) < 0.02
+
+
+def test_forms_of_calls():
+    """Sizes by name, gradients that are asked for, and Python's type, as PyTorch takes them."""
+    for lib in (torch, pellucid):
+        x = lib.ones(2, 3, device="cpu")
+        assert lib.randint(10, size=(2,), device="cpu").shape == (2,)
+        assert lib.randint(10, size=(), device="cpu").shape == ()
+        assert lib.randint(low=2, high=5, size=[3], device="cpu").shape == (3,)
+        assert lib.randint(4, (2, 2), device="cpu", requires_grad=False).shape == (2, 2)
+        assert lib.randint(4, (2,), device="cpu", dtype=lib.float32, requires_grad=True).requires_grad
+        for like in (lib.rand_like, lib.randn_like):
+            assert like(x, requires_grad=True).requires_grad
+            assert not like(x).requires_grad
+        assert lib.randint_like(x, 5, requires_grad=True).requires_grad
+        assert str(lib.randn(2, dtype=float, device="cpu").dtype).endswith("float64")
+        with pytest.raises(TypeError):
+            lib.randint(10)

@@ -125,7 +125,7 @@ def _numbers(name: str, block: Callable, scale: float, doc: str) -> Callable[...
     ) -> Tensor:
         size = given if size is None else (*given, size)
         drawn = _real(name, dtype)
-        if dtype is None or not dtype.is_complex:
+        if dtype is None or not element_type(dtype).is_complex:
             return _draw(block, size, drawn, device, generator, requires_grad)
         parts = call(*sizes(size), 2, dtype=drawn, device=device, generator=generator)
         out = view_as_complex(parts * scale)
@@ -154,6 +154,7 @@ def randint(
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Random integers from ``low`` to before ``high``.
 
@@ -168,7 +169,9 @@ def randint(
     """
     if size is None:
         low, high, size = 0, low, high
-    if high is None:
+    elif high is None:
+        low, high = 0, low
+    if size is None:
         raise ArgumentError("randint: give randint(high, size) or randint(low, high, size).")
     low, high = index(low, "low"), index(high, "high")
     if not 0 < high - low < 2**32:
@@ -176,16 +179,22 @@ def randint(
     d = dt.int64 if dtype is None else element_type(dtype)
     if d.is_complex:
         raise DTypeError(f"randint: dtype must be real, not {d}. Convert the integers with .to().")
-    return _draw(integer_block, (size,), d, device, generator, False, low, high - low)
+    return _draw(integer_block, (size,), d, device, generator, requires_grad, low, high - low)
 
 
 def _like(draw: Callable, name: str) -> Callable[..., Tensor]:
     """Declare numbers of a law like a tensor."""
 
     def call(
-        input: Tensor, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+        input: Tensor,
+        *,
+        dtype: DType | None = None,
+        device=None,
+        generator: Generator | None = None,
+        requires_grad: bool = False,
     ) -> Tensor:
-        return draw(*input.shape, generator=generator, **options_of(input, dtype, device))
+        options = {**options_of(input, dtype, device), "requires_grad": requires_grad}
+        return draw(*input.shape, generator=generator, **options)
 
     doc = f"`{name}` with the shape, dtype and device of ``input``."
     return called(f"{name}_like", doc, call)

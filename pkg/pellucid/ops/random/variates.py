@@ -85,10 +85,12 @@ def randint_like(
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of ``input``; ``randint_like(input, high)`` begins at 0."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), generator=generator, **options_of(input, dtype, device))
+    options = {**options_of(input, dtype, device), "requires_grad": requires_grad}
+    return randint(low, high, tuple(input.shape), generator=generator, **options)
 
 
 @function(method=True)
