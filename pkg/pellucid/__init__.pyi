@@ -2758,7 +2758,9 @@ def unsqueeze(input: Tensor, dim: _int = ..., *, axis: _int = ...) -> Tensor:
 def unsqueeze_copy(input: Tensor, dim: _int = ..., *, out: Tensor | None = None, axis: _int = ...) -> Tensor:
     """A copy of what `unsqueeze` shows."""
 
-def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+def vander(
+    x: Tensor = ..., N: _int | None = None, increasing: _bool = False, *, input: Tensor = ...
+) -> Tensor:
     """Vandermonde matrix: column ``j`` is ``x ** (N - 1 - j)``, or ``x ** j`` if increasing."""
 
 def var(

@@ -211,11 +211,12 @@ def test_numbers_where_older_programs_have_them():
 
 
 def test_names_of_linear_algebra():
-    """PyTorch's functions call ``input`` what its pages call A, B, L or b."""
+    """PyTorch's functions call ``input`` what its pages call A, B, L, b or x."""
     eye = pellucid.eye(3, device="cpu")
     whole = pellucid.eye(4, device="cpu").reshape(2, 2, 2, 2)
     linalg = pellucid.linalg
     assert linalg.cond(input=eye).item() == 1
+    assert linalg.vector_norm(input=eye).item() == pytest.approx(3**0.5)
     assert linalg.matrix_rank(input=eye).item() == 3
     assert linalg.pinv(input=eye).tolist() == eye.tolist()
     assert linalg.tensorinv(input=whole).shape == (2, 2, 2, 2)

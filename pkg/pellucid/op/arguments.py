@@ -208,7 +208,7 @@ def without_axes(name: str, problem: Exception, args: tuple, kwargs: dict[str, A
 _ALIASES = {"axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_sections"}
 
 
-_FIRST = dict.fromkeys("ABLb", "input")
+_FIRST = dict.fromkeys("ABLbx", "input")
 _SECOND = {"B": "other", "L": "input2"}
 
 

@@ -264,14 +264,22 @@ def tensorsolve(
 ) -> Tensor:
     """The ``X`` of ``tensordot(A, X, X.ndim) = B``."""
 
-def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
+def vander(x: Tensor = ..., *, N: _int | None = None, input: Tensor = ...) -> Tensor:
     """Vandermonde matrices: column ``j`` is ``x ** j``."""
 
-def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None, axis: _int = ...) -> Tensor:
+def vecdot(
+    x: Tensor = ...,
+    y: Tensor = ...,
+    *,
+    dim: _int = -1,
+    out: Tensor | None = None,
+    axis: _int = ...,
+    input: Tensor = ...,
+) -> Tensor:
     """Products of vectors along an axis, the first conjugated: ``sum(conj(x) * y)``."""
 
 def vector_norm(
-    x: Tensor,
+    x: Tensor = ...,
     ord: _float = 2,
     dim=None,
     keepdim: _bool = False,
@@ -280,6 +288,7 @@ def vector_norm(
     out: Tensor | None = None,
     axis=...,
     keepdims: _bool = ...,
+    input: Tensor = ...,
 ) -> Tensor:
     """Norm of vectors: ``(sum |x|^ord)^(1/ord)``; inf the largest, -inf the smallest, 0 how many are
     not 0."""
