@@ -112,22 +112,25 @@ fn split_power(bits: u32) -> vec2<f32> {
     return select(vec2<f32>(m, f32(exponent)), vec2<f32>(0.5 * m, f32(exponent + 1)), m > 1.41421356);
 }
 
-// log(m) = 2 atanh(s) with s = (m - 1) / (m + 1).
-fn log_mantissa(m: f32) -> f32 {
-    let f = m - 1.0;
-    let s = f / (m + 1.0);
+fn log_mantissa(m: f32) -> f32 { return log_beside_1(m - 1.0); }
+
+// log(1 + f) = 2 atanh(s) with s = f / (2 + f), of f from -0.3 to 0.42.
+fn log_beside_1(f: f32) -> f32 {
+    let s = f / (f + 2.0);
     let z = s * s;
     let series = z * (0.66666667 + z * (0.4 + z * (0.28571430 + z * (0.22222152 + z * 0.18183571))));
     return f - s * (f - series);
 }
 
 fn log1p_of(x: f32) -> f32 {
-    if (abs(x) < 0.25) {
-        let s = x / (2.0 + x);
-        let z = s * s;
-        return 2.0 * s + s * z * (0.66666667 + z * (0.4 + z * (0.28571429 + z * (0.22222222 + z * 0.18181818))));
-    }
-    return log_of(1.0 + x);
+    let bits = bitcast<u32>(1.0 + x);
+    if (bits - 1u >= 0x7f7fffffu) { return log_special(1.0 + x); }
+    // near 0 x is what the mantissa has above 1, and 1 + x has lost of it; one series for both, so that no lane
+    // waits for another
+    let t = split_power(bits);
+    let is_near = abs(x) < 0.25;
+    let near = log_beside_1(select(t.x - 1.0, x, is_near));
+    return select(t.y * 0.693359375 + (near + t.y * -2.12194440e-4), near, is_near);
 }
 
 fn xlogy_of(x: f32, y: f32) -> f32 {
