@@ -421,7 +421,7 @@ ELSEWHERE = {
     "half_transform", "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows",
     "max_windows_gradient", "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample",
     "resample_gradient", "order_statistic", "permute_dims", "put_rows", "quant_linear", "quant_product",
-    "rotary_embedding", "scatter_add",
+    "rotary_embedding", "rows_at", "scatter_add",
     "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "spread_rows", "transform",
     "transpose", "tril", "triu", "unsqueeze", "view_as_complex", "view_as_real",
 }  # fmt: skip

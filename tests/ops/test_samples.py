@@ -49,7 +49,11 @@ VARIANTS = sorted({(key, variant) for key, rows in SAMPLES.items() for s in rows
 # PyTorch's in-place forms and methods whose names ours have too.
 FORMS = {
     key: (
-        [n for n, f in METHODS.items() if declared(f) is function],
+        [
+            n
+            for n, f in METHODS.items()
+            if declared(f) is function and n.removesuffix("_") not in METHODS.keys() - {n}
+        ],
         [n for n, o in IN_PLACE.items() if o is getattr(function, "op", 0)]
         + [f"{n}_" for n, f in METHODS.items() if declared(f) is function and f"{n}_" in METHODS],
     )

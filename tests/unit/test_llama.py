@@ -245,7 +245,7 @@ def test_what_is_loaded_is_carried_and_no_more(tmp_path, monkeypatch):
     source = package(tmp_path / "npm" / "a-1", "v0.5.0")
     monkeypatch.setattr(packages.assets, "npm", lambda _: source)
     options = SimpleNamespace(
-        source=None, rows=None, gpu=False, names=[], llama="vulkan", carry=tmp_path / "carried"
+        source=None, ops=None, rows=None, gpu=False, names=[], llama="vulkan", carry=tmp_path / "carried"
     )
     assert driver.run(options) == 0
     carried = {file.name for file in (tmp_path / "carried" / "npm" / "a-1").rglob("*") if file.is_file()}

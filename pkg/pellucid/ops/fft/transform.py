@@ -23,6 +23,8 @@ from ..shape.joining import cat
 
 # Prime factors up to this one have passes of their own; an element then reads as many.
 _LARGEST = 61
+# The kernel of a pass whose invocations hold all numbers of a butterfly, by how many these are.
+_IN_REGISTERS = {4: "fft/pass_4", 16: "fft/pass_16"}
 # Rows that workgroup memory holds, of a power of two; the most lanes that share one, each of which makes four
 # elements or 16, and the fewest lanes of a workgroup.
 _SHORTEST, _LONGEST = 64, 4096
@@ -111,8 +113,8 @@ def _passes(call: Call) -> list[Launch]:
         params |= _step(radix * done)
         if not last:
             params["scale"] = 1.0
-        if radix in (4, 16):
-            file, params["count"] = f"fft/pass_{radix}", call.out.numel // radix
+        if radix in _IN_REGISTERS:
+            file, params["count"] = _IN_REGISTERS[radix], call.out.numel // radix
         else:
             file, params["count"], params["radix"] = "fft/pass", call.out.numel, radix
         holes = {"INVERSE": flag(call["inverse"])}
