@@ -9,7 +9,7 @@ from math import nan, prod, sqrt
 
 import numpy as np
 
-from ...autograd.batching import drawn_by_each, enclose
+from ...autograd.batching import drawn_by_each, enclose, levels
 from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...device import device as Device
@@ -19,7 +19,7 @@ from ...op.arguments import by_name, element_type, number
 from ...op.declaration import elementwise, function, op
 from ...op.elementwise import Elementwise
 from ...op.families import Declared, called, formed
-from ...op.rules import sized, stated
+from ...op.rules import as_input, same, sized, stated
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.dtypes import DType
@@ -216,6 +216,34 @@ def randperm(
     return tensor(order.astype(np.int64), dtype=dt.int64 if dtype is None else dtype, device=device)
 
 
+def _chance(input, seed_low, seed_high, offset_low, offset_high):
+    drawn = uniform(input.shape, seed_low, seed_high, offset_low, offset_high)
+    return np.where((input >= 0) & (input <= 1), drawn < input, nan).astype(input.dtype)
+
+
+# By the bits: a compiler may take for granted that nothing is NaN.
+_IS_CHANCE = "(bitcast<u32>(input) <= 0x3f800000u || bitcast<u32>(input) == 0x80000000u)"
+
+
+@op(
+    public="bernoulli",
+    dtype=same,
+    shape=as_input,
+    kernel=elementwise(
+        f"select(not_defined(input), select(0.0, 1.0, uniform_of({STATE}) < input), {_IS_CHANCE})",
+        i32=False,
+        own=WORDS,
+    ),
+    reference=_chance,
+    grad=None,
+)
+def chance_block(
+    input: Tensor, seed_low: float, seed_high: float, offset_low: float, offset_high: float
+) -> Tensor:
+    """1 where numbers from a place in a generator's stream are below ``input``, else 0; NaN where that is no
+    probability."""
+
+
 @function(method=True, aten=("bernoulli.default", "bernoulli.p"))
 @composed(input=zeros)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -237,6 +265,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
         return (rand(*m.shape, device=m.device, generator=generator) < p).to(m.dtype)
     if not m.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: the input is {m.dtype}, not floating point. Convert with .float().")
+    if not levels():
+        return chance_block(input, *chosen(generator).take(max(m.numel, 0)))
     drawn = (rand(*m.shape, device=m.device, generator=generator) < input).to(m.dtype)
     return drawn.masked_fill(~((input >= 0) & (input <= 1)), nan)
 
