@@ -114,6 +114,26 @@ def test_an_operator_by_its_schema():
         call(x, x, [1], 1.0)
 
 
+def test_arguments_by_keyword_have_derivatives():
+    library.define("keywords::f", "(Tensor x, *, float k=2.0) -> Tensor")
+    library.impl("keywords::f", "default", lambda x, *, k: x * k)
+
+    def keep(ctx, inputs, keyword_only_inputs, output):
+        ctx.k = keyword_only_inputs["k"]
+
+    library.register_autograd("keywords::f", lambda ctx, g: g * ctx.k, setup_context=keep)
+    x = pellucid.ones(2, device="cpu", requires_grad=True)
+    out = pellucid.ops.keywords.f(x, k=5.0)
+    out.sum().backward()
+    assert (out.tolist(), x.grad.tolist()) == ([5.0, 5.0], [5.0, 5.0])
+    with pytest.raises(ArgumentError, match="keywords::f is declared already"):
+        library.define("keywords::f.other", "(Tensor x) -> Tensor")
+    with pytest.raises(MissingError, match="torch.library.register_autograd"):
+        library.Library("keywords", "IMPL").impl("f", lambda x: x, "Autograd")
+    with pytest.raises(AttributeError, match="no operator is declared"):
+        _ = pellucid.ops.nothing
+
+
 def test_functions_by_device():
     library.define("devices::f", "(Tensor x) -> Tensor")
     with pytest.raises(MissingError, match="devices::f: no function computes it on cpu"):

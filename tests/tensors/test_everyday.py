@@ -145,6 +145,17 @@ def test_two_tensors_change_places():
         assert (a.tolist(), b.tolist()) == ([0, 0, 0], [1.0, 1.0])
     with pytest.raises(RuntimeError, match="t2 is recorded in the graph"):
         lib.utils.swap_tensors(a, layer.weight * 2)
+    awaited = (layer.weight * 2).sum()
+    with pytest.raises(RuntimeError, match="a graph leads to t1"):
+        lib.utils.swap_tensors(layer.weight, other)
+    awaited.backward()
+    del awaited
+    lib.utils.swap_tensors(layer.weight, other)
+    whole = lib.ones(4, device="cpu")
+    part = whole[:2]
+    with pytest.raises(RuntimeError, match="t1 has views"):
+        lib.utils.swap_tensors(whole, lib.ones(2, device="cpu"))
+    del part
     with pytest.raises(TypeError, match="t1 must be a Tensor"):
         lib.utils.swap_tensors(1, a)
 

@@ -228,9 +228,6 @@ class Function:
 class InplaceFunction(Function):
     """A `Function` by the name that programs of older versions derive from, where it may work in place.
 
-    Args:
-        inplace: as programs ask for it.
-
     Source: https://pytorch.org/docs/stable/autograd.html#torch.autograd.function.InplaceFunction
     """
 

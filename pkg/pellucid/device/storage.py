@@ -187,7 +187,10 @@ class LateStorages:
         slots = free[-count:]
         del free[-count:]
         while len(slots) < count:
-            slots.append(stream.new_slot())
+            try:
+                slots.append(free.pop())
+            except IndexError:
+                slots.append(stream.new_slot())
         known = stream.sizes
         for slot, nbytes_each in zip(slots, sizes, strict=True):
             known[slot] = nbytes_each

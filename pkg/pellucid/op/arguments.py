@@ -244,8 +244,10 @@ def renamed(where: str, named: dict[str, str], kwargs: dict[str, Any]) -> dict[s
 
 # Ops whose number by keyword stood in the second place in older versions of PyTorch: ``add(x, alpha, y)``.
 NUMBER_SECOND = frozenset({"add", "sub", "addcmul", "addcdiv"})
-# Sums that took two numbers by place: ``addmm(beta, x, alpha, a, b)``, ``x.addmm(beta, alpha, a, b)``.
+# Sums that took numbers by place: ``addmm(beta, x, alpha, a, b)``, ``x.addmm(beta, alpha, a, b)``, and where
+# the numbers stand between tensors.
 NUMBERS_BETWEEN = frozenset({"addr", "addmv", "addbmm", "addmm", "baddbmm"})
+_FORMS_BETWEEN = {"nttt", "ntntt", "tntt", "tnntt"}
 
 
 def number_last(where: str, values: tuple) -> tuple:
@@ -258,11 +260,14 @@ def number_last(where: str, values: tuple) -> tuple:
 
 def numbers_by_name(where: str, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
     """The arguments of a call of one of `NUMBERS_BETWEEN`, with numbers by keyword."""
-    numbers = [x for x in args if isinstance(x, (int, float, complex))]
-    if not numbers or len(args) - len(numbers) != 3:
+    form = [
+        "t" if hasattr(x, "_meta") else "n" if isinstance(x, (int, float, complex)) else "?" for x in args
+    ]
+    named = dict(zip(("beta", "alpha"), [x for x, kind in zip(args, form, strict=True) if kind == "n"]))
+    if "".join(form) not in _FORMS_BETWEEN or not named.keys().isdisjoint(kwargs):
         return args, kwargs
     _warn_of_form(where, "beta and alpha")
-    return tuple(x for x in args if hasattr(x, "_meta")), {**dict(zip(("beta", "alpha"), numbers)), **kwargs}
+    return tuple([x for x in args if hasattr(x, "_meta")]), {**named, **kwargs}
 
 
 def _warn_of_form(where: str, names: str) -> None:

@@ -1,6 +1,7 @@
 """The op table by group. Importing this declares every op; ``OPS`` then holds them by name, and `op.public`
 where they are public."""
 
+import sys
 from importlib import import_module
 
 from ..op.schema import OPS
@@ -32,3 +33,12 @@ GROUPS = tuple(
 name_aliases()
 
 __all__ = ["GROUPS", "OPS"]
+
+
+def __getattr__(name: str):
+    # ``torch.ops.<namespace>``, where a program imports the package by PyTorch's name; nothing is declared
+    # before there is the module by which that is done.
+    library = sys.modules.get(f"{__name__.rpartition('.')[0]}.utils.compat.library")
+    if library is not None and (made := library.__dict__.get("namespace", lambda _: None)(name)) is not None:
+        return made
+    raise AttributeError(f"pellucid.ops has no {name!r}, and no operator is declared in such a namespace.")

@@ -109,7 +109,7 @@ class _Methods(Tensor):
                 dtype, device = a.dtype, a.device
             elif isinstance(a, (str, Device)):
                 device = a
-            elif a in (float, int, complex) or a is bool:
+            elif isinstance(a, type) and a in (float, int, complex, bool):
                 dtype = element_type(a)
             elif a is not None and not isinstance(a, bool):
                 raise ArgumentError(

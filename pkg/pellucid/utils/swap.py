@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 
-from ..autograd.edges import LEAF
+from ..autograd.edges import LEAF, views_of
 from ..errors import ArgumentError, GradientError
+from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
 
 
@@ -19,7 +21,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
 
     Raises:
         ArgumentError: one is no tensor, or has a weak reference.
-        GradientError: one is a result that the graph records, or a view.
+        GradientError: one is a result that the graph records, or a view, or has views; or a graph that is
+            there would give it a gradient, which were the other one's.
 
     Source: https://pytorch.org/docs/stable/generated/torch.utils.swap_tensors.html
 
@@ -37,5 +40,17 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise ArgumentError(f"swap_tensors: {name} has a weak reference, which would see the other one.")
         if t._node not in (None, LEAF) or t._base is not None:
             raise GradientError(f"swap_tensors: {name} is recorded in the graph. Give leaves, or detach().")
+        if views_of(t):
+            raise GradientError(f"swap_tensors: {name} has views, which would be of the other's memory.")
+        if t._node is LEAF and _is_awaited(t):
+            raise GradientError(
+                f"swap_tensors: a graph leads to {name}. Walk it, or let go of its results, before they swap."
+            )
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+
+
+def _is_awaited(leaf: Tensor) -> bool:
+    """Whether a node of a graph has an edge to a leaf."""
+    edges = [pair for pair in gc.get_referrers(leaf) if type(pair) is tuple and len(pair) == 2]
+    return any(target is leaf and type(seen) is Meta for target, seen in edges)

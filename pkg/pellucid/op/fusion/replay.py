@@ -28,7 +28,10 @@ _passing: list[int] = []
 def _passing_slot(number: int) -> int:
     s = stream()
     while len(_passing) <= number:
-        _passing.append(s.free.pop() if s.free else s.new_slot())
+        try:
+            _passing.append(s.free.pop())
+        except IndexError:
+            _passing.append(s.new_slot())
     return _passing[number]
 
 

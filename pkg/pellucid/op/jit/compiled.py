@@ -37,8 +37,6 @@ _MOST_VALUES, _MOST_WAYS = 8, 16
 _MOST_RECORDED = 16
 # Sets of modules looked at that a function is captured with at a time.
 _MOST_TAPPED = 4
-# Calls that run a function, whose Python is quicker than a replay, without a look at what is captured.
-_UNSEEN = 255
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # What users may do about a refusal that is raised.
 _ADVICE: dict[Any, str] = {
@@ -201,8 +199,8 @@ class Compiled:
         self._kinds_by_taps: dict[tuple, dict[tuple, _Kind]] = {}
         self._kinds: dict[tuple, _Kind] = {}
         self._observers = Observers(self._tree)
-        # Calls that run the function without a look at what is captured.
-        self._unseen = 0
+        # The one that was lost last, whose calls run the function without a look at what is captured.
+        self._lost: Race | None = None
         self._title = getattr(called, "__qualname__", type(function).__name__)
         update_wrapper(self, function, updated=())
 
@@ -210,8 +208,7 @@ class Compiled:
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *args, **kwargs) -> Any:
-        if self._unseen:
-            self._unseen -= 1
+        if self._lost is not None and self._lost.is_over(args, kwargs):
             return self._function(*args, **kwargs)
         s = stream()
         # What is captured as a part of something else records like all else.
@@ -237,10 +234,10 @@ class Compiled:
         for trace in list(kind.traces):
             state, own = trace.look(call)
             if state is READY:
-                if kind.race.is_on(trace) and not self._observers.taps:
-                    served = trace, call, own, kind
-                    result = kind.race.run(self._serve, served, self._function, args, kwargs)
-                    self._unseen = _UNSEEN if kind.race.is_lost else 0
+                if not (self._is_whole or self._observers.taps) and kind.race.is_on(trace, args, kwargs):
+                    served, race = (trace, call, own, kind), kind.race
+                    result = race.run(self._serve, served, self._function, args, kwargs)
+                    self._lost = race if race.is_lost else self._lost
                     return result
                 try:
                     result = self._serve(trace, call, own, kind)
@@ -260,7 +257,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         # Captures are about the tensors of this one, not about those of a copy.
-        fresh = {"_kinds_by_taps": {}, "_kinds": {}, "_passed": Counter(), "_unseen": 0}
+        fresh = {"_kinds_by_taps": {}, "_kinds": {}, "_passed": Counter(), "_lost": None}
         return {**self.__dict__, **fresh, "_observers": Observers(self._tree)}
 
     def _pass(self, reason: str, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -71,9 +71,11 @@ def compile(
     tensors at every call. Random numbers, the steps of optimizers, their learning rates and other settings go
     on as they would.
 
-    What Python does besides is not replayed: printing happens at recorded calls only. A function that changes
-    what it finds or is given, such as a counter, a list, an attribute or where Python's random numbers stand,
-    runs eagerly. So does one that finds more than 4096 items, an array of more than 64 KiB, or an iterator.
+    What Python does besides is not replayed: printing happens at recorded calls only, and where a function of
+    one launch, given tensors alone, runs its own Python, which mostly is quicker than a replay. A function
+    that changes what it finds or is given, such as a counter, a list, an attribute or where Python's random
+    numbers stand, runs eagerly. So does one that finds more than 4096 items, an array of more than 64 KiB, or
+    an iterator.
     Not seen are clocks, files, changes of code and variables of this package, of numpy and of Python's
     library, and attributes of classes and modules whose names are computed. Nor are checks of arguments
     repeated whose outcome depends on where in its memory a tensor begins, such as those of `as_strided`. A

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -50,7 +49,7 @@ class CustomOpDef:
         bound.apply_defaults()
         if self._derivative is None:
             return self._run(*bound.args, **bound.kwargs)
-        return self._recorded.apply(*bound.args)
+        return self._recorded(bound.kwargs).apply(*bound.args)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """Compute by the function for the device of the tensors, else that for all, else that for the cpu."""
@@ -62,14 +61,18 @@ class CustomOpDef:
             f"{self._name}: no function computes it on {where}. Give one by torch.library.register_kernel."
         )
 
-    @cached_property
-    def _recorded(self) -> Any:
+    def _recorded(self, named: dict[str, Any]) -> Any:
+        """The operator with its derivative, for such arguments by keyword alone."""
         assert self._derivative is not None
         graph: Any = autograd
         run, (backward, setup_context) = self._run, self._derivative
+        # As PyTorch hands them on: by keyword where the schema has them.
+        more = {"keyword_only_inputs": named} if named else {}
         parts = {
-            "forward": staticmethod(lambda *inputs: run(*inputs)),
-            "setup_context": staticmethod(setup_context),
+            "forward": staticmethod(lambda *inputs: run(*inputs, **named)),
+            "setup_context": staticmethod(
+                lambda ctx, inputs, output: setup_context(ctx=ctx, inputs=inputs, output=output, **more)
+            ),
             "backward": staticmethod(backward),
         }
         return type(self._name.rpartition(":")[2], (graph.Function,), parts)
@@ -91,6 +94,11 @@ class CustomOpDef:
             return lambda function: self.register_kernel(device_types, function)
         several = [device_types] if device_types is None or isinstance(device_types, str) else device_types
         for device in several:
+            if str(device).startswith("Autograd"):
+                raise MissingError(
+                    f"{self._name}: no dispatcher calls a function for {device} here. Give the derivative by "
+                    "torch.library.register_autograd."
+                )
             self._kernels[None if device in _EVERYWHERE else device and device.lower()] = func
         return func
 
@@ -101,8 +109,7 @@ class CustomOpDef:
             backward: function of the context and the gradients of the results.
             setup_context: keeps what backward needs.
         """
-        self._derivative = backward, setup_context or (lambda ctx, inputs, output: None)
-        vars(self).pop("_recorded", None)
+        self._derivative = backward, setup_context or (lambda **given: None)
 
 
 def custom_op(name: str, fn: Callable | None = None, /, *, device_types: Any = None, **declared: Any) -> Any:
@@ -165,6 +172,9 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
         lib: a `Library`, whose namespace counts.
         tags: accepted.
 
+    Raises:
+        ArgumentError: there is an operator of the name, also with another overload, of which each has one.
+
     Source: https://pytorch.org/docs/stable/library.html#torch.library.define
 
     Example:
@@ -177,7 +187,18 @@ def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> No
         [2.0]
     """
     name = qualname if lib is None else f"{lib.ns}::{qualname}"
-    _OPS[name.partition(".")[0]] = CustomOpDef(name, None, _read(schema))
+    key = name.partition(".")[0]
+    if key in _OPS:
+        raise ArgumentError(
+            f"torch.library.define: {key} is declared already, and an operator has one overload here. Choose "
+            "another name."
+        )
+    _OPS[key] = CustomOpDef(name, None, _read(schema))
+
+
+def namespace(name: str) -> Namespace | None:
+    """``torch.ops.<name>``, if there are operators in it."""
+    return Namespace(name) if any(known.startswith(f"{name}::") for known in _OPS) else None
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
