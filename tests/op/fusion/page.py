@@ -38,7 +38,8 @@ def main(count: int) -> None:
         with torch.webgpu.fusion(False):
             plain = run(steps, inputs, held)
         with torch.webgpu.fusion(True):
-            for _ in range(2):
+            # Until its structure is found and its plan has begun: one of another program would never end.
+            for _ in range(10):
                 run(steps, inputs, held)
             while any(known.under_way for known in window._known._by_key.values()):
                 run(steps, inputs, held)
