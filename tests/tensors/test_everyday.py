@@ -211,7 +211,7 @@ def test_dictionaries_by_tensors_that_go():
         reference = weak.TensorWeakRef(y)
         assert reference() is y
         assert weak.WeakIdRef(x) == weak.WeakIdRef(x)
-        assert not (weak.WeakIdRef(x) == weak.WeakIdRef(y))  # noqa: SIM201
+        assert (weak.WeakIdRef(x) == weak.WeakIdRef(y)) is False
         del y
         assert len(found) == 1
         assert reference() is None

@@ -247,9 +247,11 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
         type_or_types_or_pred: a type, several, or a condition.
     """
     chosen = type_or_types_or_pred
-    meets: Any = chosen
-    if isinstance(chosen, (type, tuple, UnionType)):
-        meets = lambda leaf: isinstance(leaf, chosen)  # noqa: E731
+    by_type = isinstance(chosen, (type, tuple, UnionType))
+
+    def meets(leaf: Any) -> bool:
+        return isinstance(leaf, chosen) if by_type else chosen(leaf)
+
     return lambda func: lambda leaf: func(leaf) if meets(leaf) else leaf
 
 
