@@ -77,10 +77,5 @@ fn normal_of(index: u32, seed_low: u32, seed_high: u32, offset_low: u32, offset_
 
 // sqrt(-2 log(share / 2^24)), of a share from 1 on.
 fn normal_radius(share: u32) -> f32 {
-    let bits = bitcast<u32>(f32(share));
-    let m = bitcast<f32>((bits & 0x7fffffu) | 0x3f800000u);
-    let is_upper = m > 1.41421356;
-    let exponent = f32(i32(bits >> 23u) - 151 + select(0, 1, is_upper));
-    let rest = log_mantissa(select(m, 0.5 * m, is_upper)) + exponent * -2.12194440e-4;
-    return sqrt(-2.0 * (exponent * 0.693359375 + rest));
+    return sqrt(-2.0 * log_sum(log_parts(bitcast<u32>(f32(share)) - (24u << 23u))));
 }
