@@ -73,7 +73,10 @@ fn j1_of(x: f32) -> f32 {
 fn y0_of(x: f32) -> f32 {
     if (is_nan(x) || x < 0.0) { return not_defined(x); }
     if (x == 0.0) { return infinity(-1.0); }
-    if (x <= 8.0) { return y0_near(x * x * 0.03125 - 1.0) + 0.636619772 * log_of(x) * j0_of(x); }
+    if (x <= 8.0) {
+        let t = x * x * 0.03125 - 1.0;
+        return y0_near(t) + 0.636619772 * log_of(x) * j0_near(t);
+    }
     return wave(x, j0_cosine(wave_place(x)), j0_sine(wave_place(x)), 1.0);
 }
 
@@ -81,7 +84,8 @@ fn y1_of(x: f32) -> f32 {
     if (is_nan(x) || x < 0.0) { return not_defined(x); }
     if (x == 0.0) { return infinity(-1.0); }
     if (x <= 8.0) {
-        return x * y1_near(x * x * 0.03125 - 1.0) + 0.636619772 * (log_of(x) * j1_of(x) - 1.0 / x);
+        let t = x * x * 0.03125 - 1.0;
+        return x * y1_near(t) + 0.636619772 * (log_of(x) * (x * j1_near(t)) - 1.0 / x);
     }
     return wave(x, j1_cosine(wave_place(x)), j1_sine(wave_place(x)), 2.0);
 }

@@ -7,11 +7,11 @@
 //         igamma by its series 8.7.1 and fraction 8.9.2, for large a near x by Temme's expansion, 8.12.3
 
 fn lgamma_of(x: f32) -> f32 {
-    if (is_nan(x)) { return x; }
     let a = abs(x);
-    if (a > 3.4e38 || (x <= 0.0 && a == floor(a))) { return infinity(1.0); }
+    if ((bitcast<u32>(x) & 0x7fffffffu) >= 0x7f800000u) { return a; }
     let found = lgamma_positive(a);
     if (x > 0.0 || a < 1e-6) { return found; }
+    if (a == floor(a)) { return infinity(1.0); }
     return 1.14472989 - log_of(a * abs(sin_of(3.14159265 * (a - round(a))))) - found;
 }
 

@@ -76,7 +76,7 @@ def _gelu_types(call):
 def _gelu_text(call):
     if call["approximate"] == "tanh":
         return "0.5 * input * (1.0 + tanh_of(0.7978845608 * (input + 0.044715 * input * input * input)))"
-    return "0.5 * input * erfc_by_fit(input * -0.7071067812)"
+    return "0.5 * input * erfc_of(input * -0.7071067812)"
 
 
 @op(
