@@ -12,7 +12,6 @@ alias X = f32;
 alias T = f32;
 alias U = f32;
 const WORKGROUP = 64u;
-const IDENTITY = T(0);
 const MEAN = false;
 
 struct Params {
@@ -33,6 +32,7 @@ fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 
@@ -49,10 +49,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let base = outer * params.reduced * params.inner + inner;
     let end = min((part + 1u) * params.chunk, params.reduced);
     var r = part * params.chunk;
-    var a = IDENTITY;
-    var b = IDENTITY;
-    var c = IDENTITY;
-    var d = IDENTITY;
+    var a = identity();
+    var b = identity();
+    var c = identity();
+    var d = identity();
     for (; r + 3u < end; r += 4u) {
         a = apply(a, entry(load_x(base + r * params.inner)));
         b = apply(b, entry(load_x(base + (r + 1u) * params.inner)));

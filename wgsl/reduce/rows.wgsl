@@ -13,7 +13,6 @@ alias T = f32;
 alias U = f32;
 const WORKGROUP = 256u;
 const LANES = 256u;
-const IDENTITY = T(0);
 const MEAN = false;
 
 struct Params {
@@ -34,6 +33,7 @@ fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }

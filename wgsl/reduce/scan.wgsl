@@ -13,7 +13,6 @@
 alias X = f32;
 alias T = f32;
 const WORKGROUP = 256u;
-const IDENTITY = T(0);
 
 struct Params {
     x_offset: u32,
@@ -33,6 +32,7 @@ fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn load_totals(i: u32) -> T { return totals[params.totals_offset + i]; }
 fn store_out(i: u32, value: X) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 
 // One slot in 33 is left out, so that lanes meet different banks of the memory in either order.
 var<workgroup> tile: array<T, 4u * WORKGROUP + WORKGROUP / 8u>;
@@ -41,7 +41,7 @@ fn tile_at(k: u32) -> T { return tile[k + k / 32u]; }
 fn place(k: u32, value: T) { tile[k + k / 32u] = value; }
 
 fn fetch(k: u32, base: u32, column: u32, end: u32) {
-    var value = IDENTITY;
+    var value = identity();
     if (column < end) {
         value = load_x(base + column);
     }
@@ -65,7 +65,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = group % params.parts;
     let base = row * params.columns;
     let end = min((part + 1u) * params.chunk, params.columns);
-    var running = IDENTITY;
+    var running = identity();
     if (part > 0u) {
         // each lane those that follow each other: they are combined in their order
         let own = (part + WORKGROUP - 1u) / WORKGROUP;

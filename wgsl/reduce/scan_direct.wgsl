@@ -14,7 +14,6 @@
 alias T = f32;
 const WORKGROUP = 16u;
 const BLOCK = 64u;
-const IDENTITY = T(0);
 
 struct Params {
     x_offset: u32,
@@ -34,6 +33,7 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn load_carry(i: u32) -> T { return carry[params.carry_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
@@ -46,11 +46,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = group % params.parts;
     let base = row * params.columns;
     let end = min((part + 1u) * params.chunk, params.columns);
-    var before = IDENTITY;
+    var before = identity();
     if (part > 0u) {
         before = load_carry(row * params.parts + part - 1u);
     }
-    var running = IDENTITY;
+    var running = identity();
     var left = BLOCK;
     for (var column = part * params.chunk; column < end; column++) {
         running = apply(running, load_x(base + column));
@@ -59,7 +59,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         left -= 1u;
         if (left == 0u) {
             before = value;
-            running = IDENTITY;
+            running = identity();
             left = BLOCK;
         }
     }

@@ -18,7 +18,6 @@ alias T = f32;
 alias U = f32;
 const WORKGROUP = 256u;
 const LANES = WORKGROUP;
-const IDENTITY = T(0);
 const MEAN = false;
 const WIDE = false;
 
@@ -41,6 +40,7 @@ fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }

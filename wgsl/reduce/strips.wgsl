@@ -17,7 +17,6 @@ alias T = f32;
 alias U = f32;
 const WORKGROUP = 256u;
 const WIDTH = 32u;
-const IDENTITY = T(0);
 const MEAN = false;
 
 struct Params {
@@ -38,6 +37,7 @@ fn load_x(i: u32) -> X { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 

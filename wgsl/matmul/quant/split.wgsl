@@ -51,7 +51,6 @@ const BATCH = 1u;
 const NORM = false;
 const PADDED = false;
 const HAS_BIAS = false;
-const IDENTITY = T(0);
 const WIDE = false;
 
 const GROUP_ROWS = ROWS * (WORKGROUP / LANES);
@@ -62,6 +61,7 @@ fn all_squares(thread: u32, squares: f32) -> f32 { return squares; }
 fn load_bias(i: u32) -> f32 { return bias[params.bias_offset + i]; }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
+fn identity() -> T { return T(0); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
 fn from_bits(bits: vec2<u32>) -> T { return bitcast<T>(bits.x); }
 

@@ -2,7 +2,7 @@
 //   the kernel's `apply`, in eight sums each, so that eight loads are under way at once; none waits
 //   for a branch of `apply`
 //
-// The kernel declares `alias T`, `const IDENTITY`, `const LANES`, `fn apply`, `fn entry`, `fn load_x`,
+// The kernel declares `alias T`, `fn identity`, `const LANES`, `fn apply`, `fn entry`, `fn load_x`,
 // and `inner` in Params, the step from an entry to the next.
 //
 // turns  an eighth of (end - start) / LANES, and 8
@@ -11,14 +11,14 @@ fn lane_fold(first: u32, start: u32, end: u32) -> T {
     let step = LANES * params.inner;
     var r = first;
     var at = start;
-    var a = IDENTITY;
-    var b = IDENTITY;
-    var c = IDENTITY;
-    var d = IDENTITY;
-    var e = IDENTITY;
-    var f = IDENTITY;
-    var g = IDENTITY;
-    var h = IDENTITY;
+    var a = identity();
+    var b = identity();
+    var c = identity();
+    var d = identity();
+    var e = identity();
+    var f = identity();
+    var g = identity();
+    var h = identity();
     for (; r + 7u * LANES < end; r += 8u * LANES) {
         let a_next = entry(load_x(at));
         let b_next = entry(load_x(at + step));

@@ -4,7 +4,7 @@
 // partial_fold(first, width, start, step, parts)
 //   the values number first + p * width, for p = start, start + step, ... below `parts`, combined
 //
-// The kernel declares `alias T`, `const IDENTITY`, `const WIDE`, `fn apply`, and `fn to_bits` and
+// The kernel declares `alias T`, `fn identity`, `const WIDE`, `fn apply`, and `fn to_bits` and
 // `fn from_bits`, which turn a value into bits and back.
 //
 // turns  a quarter of parts / step
@@ -39,7 +39,7 @@ fn partial_look_at_value(number: u32, is_part: bool) -> vec4<u32> {
 
 fn partial_take_value(number: u32, is_part: bool, seen: vec4<u32>) -> T {
     if (!is_part) {
-        return IDENTITY;
+        return identity();
     }
     let at = number * PARTIAL_VALUE_WORDS;
     var bits = vec2<u32>(0u);
@@ -53,7 +53,7 @@ fn partial_take_value(number: u32, is_part: bool, seen: vec4<u32>) -> T {
 }
 
 fn partial_fold(first: u32, width: u32, start: u32, step: u32, parts: u32) -> T {
-    var value = IDENTITY;
+    var value = identity();
     // four parts are looked at before the first one is waited for
     for (var p = start; p < parts; p += 4u * step) {
         let q = vec4<u32>(p, p + step, p + 2u * step, p + 3u * step);

@@ -7,7 +7,7 @@
 //                                the first WIDTH lanes. Every lane must call it, in uniform control
 //                                flow, with a barrier before the next call.
 //
-// The kernel declares `alias T`, `const IDENTITY`, `const WORKGROUP`, `const WIDTH`, `fn apply`,
+// The kernel declares `alias T`, `fn identity`, `const WORKGROUP`, `const WIDTH`, `fn apply`,
 // `fn entry`, `fn load_x`, and `inner` in Params.
 //
 // turns  (end - start) / STRIPS, and STRIPS
@@ -17,10 +17,10 @@ const STRIPS = WORKGROUP / WIDTH;
 var<workgroup> strips: array<T, WORKGROUP>;
 
 fn strip_share(base: u32, first: u32, end: u32) -> T {
-    var a = IDENTITY;
-    var b = IDENTITY;
-    var c = IDENTITY;
-    var d = IDENTITY;
+    var a = identity();
+    var b = identity();
+    var c = identity();
+    var d = identity();
     var r = first;
     for (; r + 3u * STRIPS < end; r += 4u * STRIPS) {
         let a_next = entry(load_x(base + r * params.inner));

@@ -83,7 +83,7 @@ def fold(
             target = "out" if last else f"partial{k}"
             if not last:
                 call.temporary(target, (step.outputs,), NATIVE[kind])
-            holes = {"T": kind, "IDENTITY": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
+            holes = {"T": kind, "identity": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
             holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
             holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
             if kind == "vec2<f32>":

@@ -28,7 +28,7 @@ _LOG_SUM = {
     "f32": "nan_max(a, b) + select(log1p_of(exp_of(-abs(a - b))), 0.6931472, a == b)",
     "vec2<f32>": "complex_log_sum(a, b)",
 }
-_FAR_BELOW = {"f32": "-3.4028234e38", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
+_NOTHING = {"f32": "infinity(-1.0)", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
 
 
 running_max = scan(
@@ -148,22 +148,21 @@ def _log_scan_grad(g, input, out):
     if g.is_complex():
         logs = _finite(g.log() - out)
         return (log_scan(logs.flip(-1), -1).flip(-1) + input).exp()
-    logs = [_finite(where(part > 0, part, 0.0).log() - out) for part in (g, -g)]
+    logs = [where(out == -inf, -inf, where(part > 0, part, 0.0).log() - out) for part in (g, -g)]
     above, below = [(log_scan(x.flip(-1), -1).flip(-1) + input).exp() for x in logs]
     return above - below
 
 
 log_scan = scan(
-    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _FAR_BELOW), _log_scan, _log_scan_grad,
-    "`logcumsumexp` of numbers above -inf: kernels have no infinity to begin with.",
+    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _NOTHING), _log_scan, _log_scan_grad,
+    "`logcumsumexp` of real numbers, and of complex ones above -inf, of whose infinities nothing is known.",
     dtype=float_or_complex, public="logcumsumexp",
 )  # fmt: skip
 
 
 def _finite(logarithms: Tensor) -> Tensor:
     """The lowest number instead of -inf: beside any other number its exponential is nothing either."""
-    lowest = -logarithms.dtype.to_real().largest
-    return where((logarithms.real if logarithms.is_complex() else logarithms) == -inf, lowest, logarithms)
+    return where(logarithms.real == -inf, -logarithms.dtype.to_real().largest, logarithms)
 
 
 @function(method=True)
@@ -178,6 +177,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         raise DTypeError(f"logcumsumexp: the input is {d}, not floating point. Convert it with .float().")
     if not input._meta.rank:
         return input.clone()
-    given = input.detach()
-    nothing_yet = cumsum(((given.real if given.is_complex() else given) != -inf).to(dt.int32), dim) == 0
+    if not input.is_complex():
+        return log_scan(input, dim)
+    nothing_yet = cumsum((input.detach().real != -inf).to(dt.int32), dim) == 0
     return log_scan(_finite(input), dim).masked_fill(nothing_yet, -inf)

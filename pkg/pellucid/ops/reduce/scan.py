@@ -25,14 +25,14 @@ def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> 
     """Launches that combine by an expression over a and b along the last axis, chosen by register type."""
     m = call["input"]
     kind = register_type(call.compute)
-    holes = {"X": kind, "T": kind, "apply": one[kind], "IDENTITY": identity[kind]}
+    holes = {"X": kind, "T": kind, "apply": one[kind], "identity": identity[kind]}
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     return _rows(call, "input", "out", rows, columns, holes, 0)
 
 
 def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
     """Launches that write the running sums of uint32 ``source`` into ``out``."""
-    holes = {"X": "u32", "T": "u32", "apply": "a + b", "IDENTITY": "0u"}
+    holes = {"X": "u32", "T": "u32", "apply": "a + b", "identity": "0u"}
     return _rows(call, source, out, 1, count, holes, 0, 4 * _LONG)
 
 
@@ -84,7 +84,7 @@ def _rows(
 
 
 # Parts of a product leave the range of floats where the whole does not: they have a range of their own.
-_PRODUCTS = {"X": "vec2<u32>", "T": "vec2<u32>", "apply": "product_times(a, b)", "IDENTITY": "PRODUCT_ONE"}
+_PRODUCTS = {"X": "vec2<u32>", "T": "vec2<u32>", "apply": "product_times(a, b)", "identity": "PRODUCT_ONE"}
 
 
 def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
