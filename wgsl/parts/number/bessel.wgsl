@@ -94,8 +94,9 @@ fn wave_place(a: f32) -> f32 { return 128.0 / a / a - 1.0; }
 
 // sqrt(2 / (pi a)) * (p cos(a - shift) - q sin(a - shift)), shift = (1/4 + quarters / 2) * pi.
 fn wave(a: f32, p: f32, q: f32, quarters: f32) -> f32 {
-    let s = sin_of(a);
-    let c = cos_of(a);
+    let around = sin_cos_of(a);
+    let s = around.x;
+    let c = around.y;
     let turned = select(vec2<f32>(c + s, s - c), vec2<f32>(s - c, -c - s), quarters > 0.0);
     let both = select(turned, vec2<f32>(-c - s, c - s), quarters > 1.0);
     return (p * both.x - q * 8.0 / a * both.y) * 0.564189584 / sqrt(a);
@@ -117,8 +118,9 @@ fn airy_ai_of(x: f32) -> f32 {
         let h = exp_of(-0.5 * zeta);
         return h * airy_right(2.0 * w - 1.0) * 0.5 * size * h;
     }
-    let s = sin_of(zeta);
-    let c = cos_of(zeta);
+    let around = sin_cos_of(zeta);
+    let s = around.x;
+    let c = around.y;
     let q = w * airy_sine(2.0 * w - 1.0);
     return size * 0.707106781 * (airy_cosine(2.0 * w - 1.0) * (c + s) + q * (s - c));
 }

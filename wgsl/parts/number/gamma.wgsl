@@ -12,7 +12,7 @@ fn lgamma_of(x: f32) -> f32 {
     let found = lgamma_positive(a);
     if (x > 0.0 || a < 1e-6) { return found; }
     if (a == floor(a)) { return infinity(1.0); }
-    return 1.14472989 - log_of(a * abs(sin_of(3.14159265 * (a - round(a))))) - found;
+    return 1.14472989 - log_of(a * abs(half_turn(a - round(a)).x)) - found;
 }
 
 fn lgamma_positive(x: f32) -> f32 {
@@ -45,7 +45,10 @@ fn digamma_of(x: f32) -> f32 {
     if (x < 0.0 && (x == floor(x) || x < -3.4e38)) { return not_defined(x); }
     var y = select(x, 1.0 - x, x < 0.0);
     var sum = 0.0;
-    if (x < 0.0) { sum = -3.14159265 / tan_of(3.14159265 * (x - round(x))); }
+    if (x < 0.0) {
+        let turned = half_turn(x - round(x));
+        sum = -3.14159265 * turned.y / turned.x;
+    }
     for (; y < 8.0; y += 1.0) { sum -= 1.0 / y; }
     let z = 1.0 / (y * y);
     let series = z * (0.0833333333 - z * (0.00833333333 - z * (0.00396825397 - z * 0.00416666667)));
@@ -61,7 +64,7 @@ fn trigamma_of(x: f32) -> f32 {
     let series = (1.0 + z * (0.166666667 - z * (0.0333333333 - z * 0.0238095238))) / y;
     sum += series + 0.5 * z;
     if (x >= 0.5) { return sum; }
-    let s = 3.14159265 / sin_of(3.14159265 * (x - round(x)));
+    let s = 3.14159265 / half_turn(x - round(x)).x;
     return select(s * s - sum, infinity(1.0), x == round(x));
 }
 

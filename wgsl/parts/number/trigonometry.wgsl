@@ -1,4 +1,4 @@
-// sin_of, cos_of, tan_of: accurate for every argument, the builtins' bounds are loose beyond pi.
+// sin_of, cos_of, tan_of, sin_cos_of: accurate for every argument, the builtins' bounds are loose beyond pi.
 // asin_of, acos_of, atan_of, atan2_of: polynomials, since builtins may be off by 1e-3.
 //
 // source  Payne and Hanek 1983, "Radian reduction for trigonometric functions", for large arguments
@@ -81,6 +81,26 @@ fn cos_of(x: f32) -> f32 {
     let q = quadrant(t.y);
     let v = select(cos_small(t.x), sin_small(t.x), (q & 1) == 1);
     return select(v, -v, q == 1 || q == 2);
+}
+
+// (sin, cos) of x.
+fn sin_cos_of(x: f32) -> vec2<f32> {
+    if (undefined_of(x)) { return vec2<f32>(bitcast<f32>(bitcast<u32>(x) | 0x7fc00000u)); }
+    let t = turn(x);
+    let q = quadrant(t.y);
+    let both = vec2<f32>(sin_small(t.x), cos_small(t.x));
+    let v = select(both, both.yx, (q & 1) == 1);
+    return select(v, -v, vec2<bool>((q & 2) == 2, q == 1 || q == 2));
+}
+
+// (sin, cos) of pi r, of r from -1/2 to 1/2.
+fn half_turn(r: f32) -> vec2<f32> {
+    let a = abs(r);
+    let is_far = a > 0.25;
+    let angle = 3.14159265 * select(a, 0.5 - a, is_far);
+    let both = vec2<f32>(sin_small(angle), cos_small(angle));
+    let v = select(both, both.yx, is_far);
+    return vec2<f32>(with_sign(v.x, r), v.y);
 }
 
 fn tan_of(x: f32) -> f32 { return sin_of(x) / cos_of(x); }

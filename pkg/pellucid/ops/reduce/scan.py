@@ -18,7 +18,7 @@ _LONG, _MANY = 4096, 512
 _CHUNK, _PRODUCT_PARTS = 1024, 1024
 # A workgroup scans its part in tiles; so many parts fill a GPU, and a row has so many at most, for each adds
 # up the totals before it.
-_TILE, _FULL, _PARTS = 1024, 1024, 1024
+_TILE, _FULL, _PARTS = 2048, 1024, 1024
 
 
 def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
@@ -53,7 +53,7 @@ def _rows(
     if columns > longest and direct:
         chunk = _CHUNK
     elif columns > longest and rows < _MANY:
-        filling = min(-(-rows * columns // _FULL), 16 * _TILE)
+        filling = min(-(-rows * columns // _FULL), 8 * _TILE)
         chunk = -(-max(filling, -(-columns // _PARTS)) // _TILE) * _TILE
     parts = -(-columns // chunk)
     before: list[Launch] = []
@@ -76,10 +76,11 @@ def _rows(
         kept = {name: value for name, value in holes.items() if name != "X"}
         file, grid = load("reduce/scan_direct").fill(kept), -(-rows * parts // 16)
     else:
-        # four elements a lane at a time; fewer lanes wait for less where many workgroups take turns
-        most = 256 if rows * parts <= 2 * _FULL else 128
-        lanes = min(most, max(64, 1 << (-(-chunk // 4) - 1).bit_length()))
-        file, grid = load("reduce/scan").fill({**holes, "WORKGROUP": f"{lanes}u"}), rows * parts
+        # 16 elements a lane at a time; short rows share a workgroup
+        lanes = min(128, max(4, 1 << (-(-chunk // 16) - 1).bit_length()))
+        together = max(64, lanes) // lanes
+        sizes = {"LANES": f"{lanes}u", "WORKGROUP": f"{lanes * together}u"}
+        file, grid = load("reduce/scan").fill({**holes, **sizes}), -(-rows * parts // together)
     return [*before, Launch(file, grid, params, bind=bind)]
 
 
