@@ -3,8 +3,10 @@
 The usual line is ``import pellucid as torch``. Importing this opens no GPU; the first op does.
 """
 
+import gc as _gc
 import math as _math
 import os as _os
+import sys as _sys
 
 from . import autograd, errors
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
@@ -236,3 +238,9 @@ def __dir__() -> list[str]:
     names = {name for name, value in globals().items() if not isinstance(value, type(_math))}
     names |= {"autograd", "errors", "webgpu", *_LAZY}
     return sorted(name for name in names if name.startswith("__") or not name.startswith("_"))
+
+
+if _sys.platform == "emscripten":
+    # What import has made stays. A whole collection goes over 65,000 objects of it in a page, for 60 ms and
+    # more, and the first thousand ops ask for several.
+    _gc.freeze()

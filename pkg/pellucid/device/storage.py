@@ -60,7 +60,7 @@ class Storage:
 
     # Ops make storages without the constructor (`plan`): what is added here must be set there.
     #
-    # The finalizer is a function written in C that belongs to the slot (`finalizers`). Where a function of
+    # The finalizer is a function written in C that belongs to the slot (`finalizer`). Where a function of
     # Python begins, also a finalizer, Python looks for Ctrl-C and lets other threads run; what a finalizer
     # raises is lost, and so would be the memory. Here nothing comes between a storage's end and its record.
     __slots__ = ("__del__", "__weakref__", "kind", "nbytes", "slot", "version")
@@ -219,15 +219,14 @@ class LateStorages:
         return made
 
 
-def finalizers(slot: int, words: list[int], free: list[int]) -> tuple[partial, partial]:
-    """What is called when the storage of a slot goes: where it has a record, and where it has none yet.
+def finalizer(slot: int, words: list[int]) -> partial:
+    """What is called when the storage of a slot goes: it adds a FREE record.
 
     Args:
         slot: its number.
-        words: gets a FREE record.
-        free: gets the number back.
+        words: of the window.
     """
-    return partial(words.append, End(_EACH_SLOT * slot + FREE)), partial(free.append, slot)
+    return partial(words.append, End(_EACH_SLOT * slot + FREE))
 
 
 def ended(words: list[int], window: array) -> list[int]:

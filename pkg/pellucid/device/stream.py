@@ -18,7 +18,7 @@ from .commands import ALLOC, CODE_BITS, COPY, LARGEST_SIZE, UPLOAD, LaunchWords,
 from .handover import Ahead, HandOver, Recognised, joined, packed, sound
 from .host import AFTER_LOSS, STATUS_BYTES, STATUS_SLOT, TEST_OF_SUBGROUPS, Host
 from .read import Read
-from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizers, slots_of
+from .storage import KINDS, AccountedBytes, End, Storage, ended, finalizer, slots_of
 
 MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
@@ -55,10 +55,9 @@ class Stream:
         self.ready: list[tuple[int, array, object]] = []
         self.free: list[int] = []
         self.dead: list[int] = []
-        # By slot: bytes of its storage; what is called when that goes, with a record or before it has one.
+        # By slot: bytes of its storage; what is called when that goes.
         self.sizes: list[int] = []
         self.ends: list[partial] = []
-        self.returns: list[partial] = []
         # Reads that nobody waits for any more.
         self.given_up: list[tuple[Host, Any]] = []
         self.host: Host | None = None
@@ -204,10 +203,9 @@ class Stream:
         """The first of some slots that never were ones; the others are free."""
         slot, new = self._slots, slice(self._slots, None)
         slots = range(slot, slot + count)
-        ends, returns = zip(*[finalizers(each, self.words, self.free) for each in slots], strict=True)
+        ends = [finalizer(each, self.words) for each in slots]
         # One step, as in `_look`.
         self.ends[new] = ends
-        self.returns[new] = returns
         self.sizes[new] = (0,) * count
         self._slots = slot + count
         self.free += slots[:0:-1]

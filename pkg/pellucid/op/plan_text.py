@@ -24,7 +24,7 @@ from .schema import Schema
 # What the text of a plan works with. Arguments are called a0, a1, ... there: a text is compiled once for all
 # ops that it fits.
 _MADE_WITH = (
-    "stream", "words", "free", "sizes", "ends", "returns", "after", "Storage", "Tensor", "contiguous", "bits",
+    "stream", "words", "free", "sizes", "ends", "partial", "after", "Storage", "Tensor", "contiguous", "bits",
     "known", "wide", "Result",
 )  # fmt: skip
 
@@ -136,7 +136,7 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
         lines += [f"s{k} = blank(Storage)", "try:", f"    slot{k} = free.pop()", "except IndexError:"]
         lines.append(f"    slot{k} = stream.new_slot()")
         if len(made) > 1:
-            lines.append(f"s{k}.__del__ = returns[slot{k}]")
+            lines.append(f"s{k}.__del__ = partial(free.append, slot{k})")
         lines += [f"s{k}.slot = slot{k}", f"s{k}.version = 0", f"s{k}.kind = 'activation'"]
         heads += [f"{1 << CODE_BITS} * slot{k} + {ALLOC}", nbytes]
         after += [f"s{k}.nbytes = sizes[slot{k}] = {nbytes}", f"s{k}.__del__ = ends[slot{k}]"]
@@ -167,7 +167,7 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
     make = _factory(len(places), tuple(lines), len(constants))
     s = stream()
     run = make(
-        constants, s, s.words, s.free, s.sizes, s.ends, s.returns, s.after_op, Storage, Tensor,
+        constants, s, s.words, s.free, s.sizes, s.ends, partial, s.after_op, Storage, Tensor,
         _contiguous, partial(_checked_float_bits, o, call.compute), float_words, partial(_check_width, o),
         o.result,
     )  # fmt: skip

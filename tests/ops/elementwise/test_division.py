@@ -7,7 +7,7 @@ import torch
 import pellucid
 from ops.oracle import agree, flushed
 from ops.values import ours
-from pellucid.op.kernel import parts
+from pellucid.op.kernel import parts, source
 from pellucid.op.plan_cache import forget_plans
 from samples.elementwise import FLOATS
 
@@ -39,6 +39,11 @@ def off_by(monkeypatch):
     """A function that makes every later kernel's float32 quotient wrong by a number of units."""
     read_text = parts.read_text
 
+    def forget() -> None:
+        for kept in (parts._text, parts._part, source._finished):
+            kept.cache_clear()
+        forget_plans()
+
     def use(units: int) -> None:
         def changed(name: str) -> str:
             text = read_text(name)
@@ -49,10 +54,11 @@ def off_by(monkeypatch):
             return text.replace(quotient, f"bitcast<f32>(bitcast<u32>({quotient}) + bitcast<u32>({units}i))")
 
         monkeypatch.setattr(parts, "read_text", changed)
-        forget_plans()
+        forget()
 
     yield use
-    forget_plans()
+    monkeypatch.undo()
+    forget()
 
 
 def numbers(count: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -276,9 +276,9 @@ def _finished(name: str, text: str, immediate: bool) -> str:
     if immediate:
         line = "var<immediate> params: Params;"
         text = _replaced(name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
-    whole = "\n".join([text, *collect(text).values()])
+    whole = f"{text}\n{collect(text)}"
     # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
-    is_asked = sys.platform == "emscripten" and _SUBGROUP.search(whole)
+    is_asked = sys.platform == "emscripten" and "subgroup" in whole and _SUBGROUP.search(whole)
     return f"enable subgroups;\n{whole}" if is_asked else whole
 
 
