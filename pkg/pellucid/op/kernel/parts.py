@@ -30,22 +30,14 @@ def _files_of_parts() -> dict[str, str]:
     }
 
 
-class _Function(NamedTuple):
-    """One function: its text, whether it loops, and the names that it calls."""
-
-    text: str
-    loops: bool
-    called: frozenset[str]
-
-
 class _Part(NamedTuple):
-    """One file: its functions by name, in order; its other declarations, and what these call; the parts that
-    its header says it uses."""
+    """One file, without comments: the texts of its functions by name, in order; its other declarations; the
+    parts that its header says it uses; whether its functions count as loops if they have one."""
 
-    functions: dict[str, _Function]
+    functions: dict[str, str]
     others: str
-    called: frozenset[str]
-    uses: frozenset[str]
+    uses: tuple[str, ...]
+    counts: bool
 
 
 @cache
@@ -63,41 +55,42 @@ def _text(part: str) -> str:
 @cache
 def _part(part: str) -> _Part:
     text = _text(part)
-    # Few turns that are known do not count.
-    counts = not _TURNS.search(text)
-    pieces: list[list[str]] = []
+    functions: dict[str, list[str]] = {}
     others: list[str] = []
     into = others
     for line in _COMMENT.sub("", text).split("\n"):
         if line.startswith("fn "):
-            pieces.append(into := [])
+            into = functions[line[3 : line.index("(")]] = []
         if line.strip():
             into.append(line)
         if line.endswith("}") and line.startswith(("fn ", "}")):
             into = others
-    functions = {}
-    for piece in pieces:
-        written = "\n".join(piece)
-        name, *called = _CALLED.findall(written)
-        loops = counts and _LOOP.search(written) is not None
-        functions[name] = _Function(written, loops, frozenset(called))
-    rest = "\n".join(others)
-    return _Part(functions, rest, frozenset(_CALLED.findall(rest)), _used(text))
+    written = {name: "\n".join(lines) for name, lines in functions.items()}
+    # Few turns that are known do not count.
+    return _Part(written, "\n".join(others), _used(text), not _TURNS.search(text))
 
 
-def _used(text: str) -> frozenset[str]:
+def _used(text: str) -> tuple[str, ...]:
     """The parts that a text names."""
-    return frozenset(name.strip() for m in _USES.finditer(text) for name in m[1].split(","))
+    return tuple(name.strip() for m in _USES.finditer(text) for name in m[1].split(","))
+
+
+@cache
+def _called(part: str, function: str) -> frozenset[str]:
+    """What a function of a part calls, and itself; "" stands for the part's other declarations."""
+    found = _part(part)
+    return frozenset(_CALLED.findall(found.functions[function] if function else found.others))
 
 
 @cache
 def _loops(function: str) -> bool:
     """Whether a function of ``wgsl/parts`` loops, or calls one that does."""
-    part = _parts().get(function)
-    if part is None:
+    name = _parts().get(function)
+    if name is None:
         return False
-    found = _part(part).functions[function]
-    return found.loops or any(_loops(name) for name in found.called)
+    part = _part(name)
+    is_loop = part.counts and _LOOP.search(part.functions[function]) is not None
+    return is_loop or any(_loops(other) for other in _called(name, function) - {function})
 
 
 def loops(expression: str) -> bool:
@@ -120,7 +113,7 @@ def collect(text: str) -> str:
             return
         part = parts[name] = _part(name)
         where.update(dict.fromkeys(part.functions, name))
-        left.update(part.called)
+        left.update(_called(name, ""))
         for other in part.uses:
             use(other)
 
@@ -130,9 +123,9 @@ def collect(text: str) -> str:
         for function, name in found.items():
             use(name)
             needed.add(function)
-            left.update(parts[name].functions[function].called)
+            left.update(_called(name, function))
     # In one order, whatever that of a set: browsers keep what they have compiled by the text.
     lines: list[str] = []
     for _, part in sorted(parts.items()):
-        lines += [part.others, *[f.text for name, f in part.functions.items() if name in needed]]
+        lines += [part.others, *[written for name, written in part.functions.items() if name in needed]]
     return "\n".join(filter(None, lines))
