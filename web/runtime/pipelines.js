@@ -8,6 +8,8 @@ const ARENA_STEP = 256;
 // the thread that reads their texts submits windows, too.
 const QUIET_MS = 200;
 const BESIDE = 1;
+// Characters below which a text is compiled as it is: to look for what it does not run takes longer than to read it.
+const SHORT = 5000;
 
 /** Bytes that one launch takes in the arena: dynamic offsets are multiples of 256. */
 function arenaBytes(paramsBytes) {
@@ -205,7 +207,8 @@ export class Pipelines {
   }
 
   #module(label, source) {
-    return this.device.createShaderModule({ label, code: shortened(source) });
+    const code = source.length < SHORT ? source : shortened(source);
+    return this.device.createShaderModule({ label, code });
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {
