@@ -23,7 +23,7 @@ from .call import Call
 from .elementwise import Elementwise, cast_launch
 from .kernel.element_types import NATIVE
 from .kernel.launch import Launch
-from .plan_text import local, record_function
+from .plan_text.write import local, record_function
 from .schema import Schema
 from .symbols import SYMBOLS, settled
 

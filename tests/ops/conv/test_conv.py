@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import pellucid
 from ops.oracle import DEVICES, check, normal
 from pellucid.device.profile import DeviceProfile
-from pellucid.op import plan_text
+from pellucid.op.plan_text import write
 from pellucid.op.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
 
@@ -74,7 +74,7 @@ def test_a_depth_in_parts_of_a_transpose():
 def test_the_kernels_that_are_chosen(variant, monkeypatch):
     """Which files run: tiles where groups have rows enough, else invocations of their own."""
     seen = []
-    monkeypatch.setattr("pellucid.op.plan_text.plan_launch", recording(seen))
+    monkeypatch.setattr("pellucid.op.plan_text.write.plan_launch", recording(seen))
     F = pellucid.nn.functional
     x = pellucid.tensor(normal(1, 400, 5, 5), requires_grad=True)
     w = pellucid.tensor(normal(32, 400, 3, 3), requires_grad=True)
@@ -91,7 +91,7 @@ def test_the_kernels_that_are_chosen(variant, monkeypatch):
 def recording(seen: list[str]):
     """`plan_launch`, which notes the kernel's file."""
 
-    compiled = plan_text.plan_launch
+    compiled = write.plan_launch
 
     def note(o, launch, metas):
         seen.append(launch.source.name)

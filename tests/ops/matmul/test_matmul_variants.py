@@ -13,7 +13,7 @@ from ops.adapters import H200, LAPTOP, SOFTWARE
 from ops.oracle import normal
 from pellucid.device.profile import profile
 from pellucid.errors import KernelError
-from pellucid.op import plan_text
+from pellucid.op.plan_text import write
 from pellucid.ops.matmul.choice import bucket, candidates, choose, forced, key, variant_for
 from pellucid.ops.matmul.linear import linear
 from pellucid.ops.matmul.tiles import tile_rows
@@ -293,13 +293,13 @@ def test_kernels_have_the_tile_of_the_formula(step, rows, monkeypatch):
     assert tile.rows == rows
     sizes = [(n, n, d) for n in (256, 512, 1024) for d in (64, 256)]
     assert step == 16 or any(choose(Shape(1, *size), H200).tile == tile for size in sizes)
-    seen, plan_launch = [], plan_text.plan_launch
+    seen, plan_launch = [], write.plan_launch
 
     def recorded(o, launch, metas):
         seen.append(launch.source.finish(False))
         return plan_launch(o, launch, metas)
 
-    monkeypatch.setattr(plan_text, "plan_launch", recorded)
+    monkeypatch.setattr(write, "plan_launch", recorded)
     (a, x), (b, y) = matrix((70, 2 * step + 5), "n"), matrix((2 * step + 5, 90), "n")
     with forced(Variant("tiled", tile)):
         check(x @ y, a, b)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
+from hashlib import sha256
 from typing import Any
 
-from ..device.commands import ALLOC, CODE_BITS
-from ..device.host import STATUS_SLOT
-from ..device.stream import EMPTY_SLOT, Storage, stream
-from ..errors import DeviceError, KernelError
-from ..tensors.dtypes import DType, float32, holds
-from ..tensors.meta import Meta
-from ..tensors.tensor import Tensor
-from .call import Call
-from .expression import TRUTH
-from .kernel.element_types import PHYSICAL
-from .kernel.float_words import float_bits, float_words
-from .kernel.launch import Launch
-from .kernel.turns import check_turns
-from .launches import LaunchId, RegisteredLaunch, register
-from .schema import Schema
+from ...device.commands import ALLOC, CODE_BITS
+from ...device.host import STATUS_SLOT
+from ...device.stream import EMPTY_SLOT, Storage, stream
+from ...errors import DeviceError, KernelError
+from ...tensors.dtypes import DType, float32, holds
+from ...tensors.meta import Meta
+from ...tensors.tensor import Tensor
+from ..call import Call
+from ..expression import TRUTH
+from ..kernel.element_types import PHYSICAL
+from ..kernel.float_words import float_bits, float_words
+from ..kernel.launch import Launch
+from ..kernel.turns import check_turns
+from ..launches import LaunchId, RegisteredLaunch, register
+from ..schema import Schema
+from . import forms
 
 # What the text of a plan works with. Arguments are called a0, a1, ... there: a text is compiled once for all
 # ops that it fits.
@@ -164,7 +167,7 @@ def record_function(o: Schema, call: Call, launches: list[Launch], written: str 
             lines.append(f"t{k}._offset = 0")
             results.append(f"t{k}")
         lines.append(f"return {results[0]}" if o.result is None else f"return Result({', '.join(results)})")
-    make = _factory(len(places), tuple(lines), len(constants))
+    make = factory(len(places), tuple(lines), len(constants))
     s = stream()
     run = make(
         constants, s, s.words, s.free, s.sizes, s.ends, partial, s.after_op, Storage, Tensor,
@@ -183,7 +186,7 @@ def local(places: dict[str, int], name: str) -> str:
 
 
 @lru_cache(1024)
-def _factory(arguments: int, lines: tuple[str, ...], constants: int):
+def factory(arguments: int, lines: tuple[str, ...], constants: int):
     """Compile the text of a plan once; plans of the same form differ in constants only."""
     unpack = "".join(f"c{k}, " for k in range(constants))
     text = [f"def make(constants, {', '.join(_MADE_WITH)}):"]
@@ -196,8 +199,21 @@ def _factory(arguments: int, lines: tuple[str, ...], constants: int):
         *[f"        {line}" for line in lines],
         "    return run",
     ]
+    return compiled("\n".join(text))
+
+
+def name_of(text: str) -> str:
+    """What a plan's text is called among those that are compiled with the package."""
+    return f"make_{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def compiled(text: str) -> Callable:
+    """The function that a plan's text defines. In a page compiling it takes half of a millisecond, so that of
+    everyday ops is there (`forms`)."""
+    if (known := getattr(forms, name_of(text), None)) is not None:
+        return known
     scope: dict[str, Any] = {}
-    exec("\n".join(text), scope)
+    exec(text, scope)
     return scope["make"]
 
 
