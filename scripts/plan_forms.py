@@ -30,7 +30,7 @@ F.rms_norm(x, (4,), b)
 x.mul_(y)
 x.add_(y)
 """
-HEAD = '''"""Plans of everyday ops, whose text (`write`) is compiled with the package: by the hash of the text.
+HEAD = '''"""Plans of everyday ops, compiled with the package, by the hash of the text that `write` makes.
 
 Written by `scripts/reference`; do not edit.
 """

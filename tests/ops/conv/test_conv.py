@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import pellucid
 from ops.oracle import DEVICES, check, normal
 from pellucid.device.profile import DeviceProfile
-from pellucid.op.plan_text import write
 from pellucid.op.kernel.variants import VARIANTS
 from pellucid.op.plan_cache import forget_plans
+from pellucid.op.plan_text import write
 
 
 @pytest.fixture(params=VARIANTS[:2], autouse=True)

@@ -1,4 +1,4 @@
-"""Plans of everyday ops, whose text (`write`) is compiled with the package: by the hash of the text.
+"""Plans of everyday ops, compiled with the package, by the hash of the text that `write` makes.
 
 Written by `scripts/reference`; do not edit.
 """
