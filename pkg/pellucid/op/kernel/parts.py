@@ -100,7 +100,7 @@ def loops(expression: str) -> bool:
 
 def collect(text: str) -> str:
     """What a text needs of the parts: the functions that it calls, those that they do, and the other
-    declarations of their parts. A compiler reads all that it is given, and of a part few functions are called.
+    declarations of their parts. A compiler reads all that it is given, and few functions of a part are called.
     """
     defined = set(_DEFINED.findall(text))
     parts: dict[str, _Part] = {}
