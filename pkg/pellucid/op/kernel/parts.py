@@ -99,9 +99,8 @@ def loops(expression: str) -> bool:
 
 
 def collect(text: str) -> str:
-    """What a text needs of the parts: the functions that it calls, those that they do, and the other
-    declarations of their parts. A compiler reads all that it is given, and few functions of a part are called.
-    """
+    """The functions of the parts that a text calls, and those that they do, with the other declarations of
+    their parts. A compiler reads all that it is given, and few functions of a part are called."""
     defined = set(_DEFINED.findall(text))
     parts: dict[str, _Part] = {}
     # Where functions of used parts are that no expression names by themselves: those of formats.
