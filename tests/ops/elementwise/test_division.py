@@ -49,9 +49,11 @@ def off_by(monkeypatch):
             text = read_text(name)
             if name != "wgsl/parts/number/division.wgsl":
                 return text
-            quotient = "f32(up.x) / f32(down.x)"
-            assert text.count(quotient) == 1
-            return text.replace(quotient, f"bitcast<f32>(bitcast<u32>({quotient}) + bitcast<u32>({units}i))")
+            for quotient in ("f32(up.x) / f32(down.x)", "abs(a) / abs(b)"):
+                assert text.count(quotient) == 1
+                wrong = f"bitcast<f32>(bitcast<u32>({quotient}) + bitcast<u32>({units}i))"
+                text = text.replace(quotient, wrong)
+            return text
 
         monkeypatch.setattr(parts, "read_text", changed)
         forget()

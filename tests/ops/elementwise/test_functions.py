@@ -118,3 +118,18 @@ def test_halves_are_computed_in_float32_and_rounded_once(name, dtype):
         different = mine.float().numpy() != rounded.float().numpy()
         assert different.mean() < 0.01
         equal(mine, rounded, 2e-3 if dtype == "float16" else 1e-2)
+
+
+def test_angles_of_sides_of_any_size():
+    """Of the largest sides, whose reciprocals vanish, and of subnormal ones, which count."""
+    rng = np.random.default_rng(4)
+    size, beside = rng.uniform(-149, 127.9, 40_000), rng.uniform(-8, 8, 40_000)
+    x = (np.exp2(size) * rng.choice([-1, 1], size.size)).astype(np.float32)
+    y = np.exp2(np.where(beside < 0, rng.permutation(size), np.minimum(size + beside, 127.9))).astype(
+        np.float32
+    )
+    exact = np.arctan2(y.astype(np.float64), x.astype(np.float64))
+    for device in DEVICES:
+        kept = slice(None) if not flushes(device) else (np.abs(x) > 1.2e-38) & (y > 1.2e-38)
+        out = pellucid.atan2(pellucid.tensor(y, device=device), pellucid.tensor(x, device=device)).numpy()
+        np.testing.assert_allclose(out[kept], exact[kept], rtol=2.5e-7, atol=1.2e-38, err_msg=device)

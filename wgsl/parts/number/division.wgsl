@@ -14,6 +14,18 @@
 fn fmod_of(a: f32, b: f32) -> f32 {
     let x = bitcast<u32>(a) & 0x7fffffffu;
     let y = bitcast<u32>(b) & 0x7fffffffu;
+    let sign = bitcast<u32>(a) & 0x80000000u;
+    let near = abs(a) / abs(b);
+    // Quotients below 2^20, of divisors from 2^-102 to 2^125: the whole number nearest to the quotient leaves from
+    // -0.7 to 0.7 of the divisor.
+    if (y - 0x0c800000u < 0x71800000u && bitcast<u32>(near) < 0x49800000u) {
+        let down = (y & 0x7fffffu) | 0x800000u;
+        let up = ((x & 0x7fffffu) | 0x800000u) << (((x >> 23u) - (y >> 23u)) & 31u);
+        let left = bitcast<i32>(up - (bitcast<u32>(near + 8388608.0) & 0x7fffffu) * down);
+        let rest = f32(select(left, left + bitcast<i32>(down), left < 0));
+        let unit = bitcast<f32>((y & 0x7f800000u) - 0x0b800000u);
+        return select(bitcast<f32>(bitcast<u32>(rest * unit) | sign), a, x < y);
+    }
     if (x >= 0x7f800000u || y > 0x7f800000u || y == 0u) { return bitcast<f32>(0x7fc00000u | y); }
     if (x < y) { return a; }
     // Integers of 24 bits with a common exponent; the difference of the exponents goes eight bits at a time.
@@ -32,14 +44,14 @@ fn fmod_of(a: f32, b: f32) -> f32 {
         // A number without its leading bit is subnormal: exponent field 0.
         rest = select(rest, (rest & 0x7fffffu) | ((exponent - shift) << 23u), rest >= 0x800000u);
     }
-    return bitcast<f32>(rest | (bitcast<u32>(a) & 0x80000000u));
+    return bitcast<f32>(rest | sign);
 }
 
 fn remainder_of(a: f32, b: f32) -> f32 {
     let r = fmod_of(a, b);
-    if (!crosses(r, b)) { return r; }
-    if ((bitcast<u32>(b) & 0x7fffffffu) >= 0x20000000u) { return r + b; }
-    return lowered(lifted(r) + lifted(b));
+    let is_other = crosses(r, b);
+    if (is_other && (bitcast<u32>(b) & 0x7fffffffu) < 0x20000000u) { return lowered(lifted(r) + lifted(b)); }
+    return select(r, r + b, is_other);
 }
 
 fn floor_divide_of(a: f32, b: f32) -> f32 {

@@ -105,21 +105,25 @@ fn half_turn(r: f32) -> vec2<f32> {
 
 fn tan_of(x: f32) -> f32 { return sin_of(x) / cos_of(x); }
 
-fn atan_of(x: f32) -> f32 {
-    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
-    let a = abs(x);
-    var base = 0.0;
-    var t = a;
-    if (a > 2.41421356) {
-        base = 1.57079633;
-        t = -1.0 / a;
-    } else if (a > 0.41421356) {
-        base = 0.78539816;
-        t = (a - 1.0) / (a + 1.0);
-    }
+// Of numbers from 0 to 1.
+fn atan_small(t: f32) -> f32 {
     let z = t * t;
-    let v = base + (t + t * z * (-3.33329491e-1 + z * (1.99777106e-1 + z * (-1.38776856e-1 + z * 8.05374449e-2))));
-    return with_sign(v, x);
+    var p = 2.9206911e-3;
+    p = p * z - 1.6367923e-2;
+    p = p * z + 4.3211853e-2;
+    p = p * z - 7.5522136e-2;
+    p = p * z + 0.10666004;
+    p = p * z - 0.14211055;
+    p = p * z + 0.19993773;
+    p = p * z - 0.33333153;
+    return (p * z) * t + t;
+}
+
+fn atan_of(x: f32) -> f32 {
+    let a = abs(x);
+    let is_large = a > 1.0;
+    let v = atan_small(select(a, 1.0 / a, is_large));
+    return select(with_sign(select(v, 1.57079633 - v, is_large), x), x, is_nan(x));
 }
 
 fn asin_of(x: f32) -> f32 {
@@ -140,22 +144,23 @@ fn acos_of(x: f32) -> f32 {
 }
 
 fn atan2_of(y: f32, x: f32) -> f32 {
-    if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
-    if ((bitcast<u32>(y) & 0x7fffffffu) > 0x7f800000u) { return y; }
-    let sign = select(1.0, -1.0, (bitcast<u32>(y) >> 31u) != 0u);
-    let left = (bitcast<u32>(x) >> 31u) != 0u;
-    if (y == 0.0) { return sign * select(0.0, 3.14159265, left); }
-    if (x == 0.0) { return sign * 1.57079633; }
-    let infinite_x = abs(x) > 3.4028234e38;
-    let infinite_y = abs(y) > 3.4028234e38;
-    var v: f32;
-    if (infinite_x && infinite_y) { v = 0.78539816; }
-    else if (infinite_x) { v = 0.0; }
-    else if (infinite_y) { v = 1.57079633; }
-    else {
-        // Divisors above 2^126 may have a reciprocal of zero.
-        let scale = select(1.0, 0.0625, abs(x) > 8.0e37);
-        v = atan_of((abs(y) * scale) / (abs(x) * scale));
+    let y_size = bitcast<u32>(y) & 0x7fffffffu;
+    let x_size = bitcast<u32>(x) & 0x7fffffffu;
+    let most = max(y_size, x_size);
+    let least = min(y_size, x_size);
+    var t = bitcast<f32>(least) / bitcast<f32>(most);
+    if (most - 0x800000u >= 0x7e000000u) {
+        if (most > 0x7f800000u) { return select(x, y, y_size > 0x7f800000u); }
+        if (most < 0x800000u) {
+            // subnormal numbers are as their bits, and count
+            t = f32(least) / f32(max(most, 1u));
+        } else {
+            // divisors above 2^126 may have a reciprocal of zero
+            t = (bitcast<f32>(least) * 0.0625) / (bitcast<f32>(most) * 0.0625);
+            t = select(t, 1.0, least == 0x7f800000u);
+        }
     }
-    return sign * select(v, 3.14159265 - v, left);
+    let v = atan_small(t);
+    let steep = select(v, 1.57079633 - v, y_size > x_size);
+    return with_sign(select(steep, 3.14159265 - steep, (bitcast<u32>(x) >> 31u) != 0u), y);
 }
