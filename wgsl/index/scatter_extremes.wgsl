@@ -7,7 +7,7 @@
 // src    (outer, sources, inner)   contiguous
 // words  (outer, limit, inner)     u32, those of what is there before
 // grid   one workgroup per WORKGROUP sources, one lane each
-// uses   status
+// uses   scatter_place, status
 
 alias T = f32;
 const WORKGROUP = 64u;
@@ -39,16 +39,10 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (k >= params.count) {
         return;
     }
-    let index = load_index(k);
-    if (index.y != 0u || index.x >= params.limit) {
-        report_index(params.op, index, params.limit);
-        return;
-    }
     let own = word(load_src(k));
-    let outer = k / (params.sources * params.inner);
-    let place = (outer * params.limit + index.x) * params.inner + k % params.inner;
+    let place = scatter_place(k, load_index(k));
     // Of many sources of one place few are larger than what is there: the others do not wait.
-    if (own > atomicLoad(&words[place])) {
+    if (place != 0xffffffffu && own > atomicLoad(&words[place])) {
         atomicMax(&words[place], own);
     }
 }

@@ -5,7 +5,7 @@
 //        largest u32)
 // out    (outer, sources, inner)   u32
 // grid   one workgroup per WORKGROUP elements, one lane each
-// uses   status
+// uses   scatter_place, status
 
 const WORKGROUP = 64u;
 
@@ -33,13 +33,5 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     if (k >= params.count) {
         return;
     }
-    let index = load_index(k);
-    var position = 0xffffffffu;
-    if (index.y == 0u && index.x < params.limit) {
-        position = (k / (params.sources * params.inner) * params.limit + index.x) * params.inner
-            + k % params.inner;
-    } else {
-        report_index(params.op, index, params.limit);
-    }
-    store_out(k, position);
+    store_out(k, scatter_place(k, load_index(k)));
 }

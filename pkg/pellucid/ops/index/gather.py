@@ -165,10 +165,10 @@ def scatter_launches(
         return [per_element(load("index/scatter_lines").fill(holes), x.numel, params, bind={"x": "input"})]
     if words and kind in words:
         return extreme_launches(call, words[kind], params, kind)
+    if combine is None:
+        return put_launches(call, params, x.numel, 1)
     call.temporary("keys", (total,), dt.uint32)
     keys = per_element("index/scatter_keys", total, params, bind={"out": "keys"})
-    if combine is None:
-        return [keys, *put_launches(call, total, x.numel, 1)]
     return [keys, *collect_launches(call, "input", total, x.numel, 1, {**holes, "HAS_BASE": "true"})]
 
 

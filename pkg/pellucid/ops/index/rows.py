@@ -202,11 +202,11 @@ def _launches(call: Call, add: bool) -> list[Launch]:
     }  # fmt: skip
     if sources <= _SOURCES and sources * width < _LARGE:
         return [_rows_launch(rows, width, sources, holes, base)]
-    call.temporary("keys", (sources,), dt.uint32)
     params: Params = {"count": sources, "limit": rows, "sources": sources, "inner": 1}
-    keys = per_element("index/scatter_keys", sources, params, bind={"out": "keys"})
     if not add:
-        return [keys, *put_launches(call, sources, rows, width)]
+        return put_launches(call, params, rows, width)
+    call.temporary("keys", (sources,), dt.uint32)
+    keys = per_element("index/scatter_keys", sources, params, bind={"out": "keys"})
     return [keys, *collect_launches(call, base, sources, rows, width, holes)]
 
 

@@ -13,16 +13,17 @@ from .sort import order_launches
 _CHUNK = 64
 
 
-def put_launches(call: Call, sources: int, rows: int, width: int) -> list[Launch]:
-    """The last source of each row of `out`, by ``keys``, in the place of ``input``'s row."""
+def put_launches(call: Call, params: Params, rows: int, width: int) -> list[Launch]:
+    """The last source of each row of `out`, by ``index``, in the place of ``input``'s row; ``params`` say
+    where sources go."""
     count = call.out.numel
     call.temporary("last", (rows,), dt.uint32)
     none = load("index/segment_base").fill({"T": "u32", "HAS_BASE": "false"})
     put = load("index/put_sources").fill({"T": register_type(call.out.dtype)})
     return [
-        per_element(none, -(-rows // 4), {"count": rows}, bind={"x": "keys", "out": "last"}),
-        per_element("index/last_sources", sources, {"count": sources}),
-        per_element(put, count, {"count": count, "width": width}, bind={"x": "input"}),
+        per_element(none, -(-rows // 4), {"count": rows}, bind={"x": "index", "out": "last"}),
+        per_element("index/last_sources", -(-params["count"] // 4), params),
+        per_element(put, -(-count // 4), {"count": count, "width": width}, bind={"x": "input"}),
     ]
 
 
