@@ -273,6 +273,9 @@ SAMPLES: dict[str, list[Sample]] = {
         S(np.sort(normal(3, 7)), normal(3, 5)), S(np.sort(below(9, 6)), below(12, 4, 3) - 1),
         S(np.sort(below(9, 6)), 4), S(nothing(0), normal(3)),
         S(lambda t, s, v: t.searchsorted(s, v, sorter=s.argsort(-1)), normal(3, 7), normal(3, 5)),
+        *[S(keys, normal(70, 100), **way).but(variants=("shared",), alone=True, **PLAIN)
+            for keys in (np.sort(normal(700)), np.append(np.sort(normal(40)), np.float32(np.nan)))
+            for way in ({}, {"right": True, "out_int32": True})],
         bad("must be equal", np.sort(normal(3, 7)), normal(2, 5)), bad("side is", vector, vector,
         right=True, side="left").but(error=TypeError)
     ],

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, text
 from ...op.declaration import Call, elementwise, function, op
-from ...op.kernel import Launch, flag, load, per_element, physical
+from ...op.kernel import Launch, Params, flag, is_direct, load, per_element, physical
 from ...tensors import dtypes as dt
 from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
@@ -25,6 +25,8 @@ from .sort import sort
 
 # Bins that a workgroup counts in its own memory.
 _LOCAL = 2048
+# Keys of a row that a workgroup holds, values from which on it does, and those that occupy a GPU.
+_HELD, _SEVERAL, _WAVE = 2048, 4096, 1 << 18
 
 
 def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
@@ -34,8 +36,7 @@ def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
         raise ArgumentError(
             f"searchsorted: side is 'left' or 'right', and 'right' with right=True, not {side!r}."
         )
-    if boolean(out_int32, "out_int32"):
-        return searchsorted(rows, input, right=behind, sorter=sorter).to(dt.int32)
+    boolean(out_int32, "out_int32")
     if sorter is not None:
         if sorter._meta.shape != rows._meta.shape or sorter._meta.dtype is not dt.int64:
             raise ShapeError("searchsorted: sorter must be int64 and have the shape of sorted_sequence.")
@@ -43,14 +44,14 @@ def _places_of(rows, input, out_int32, right, side, sorter) -> Tensor | None:
     x = input if isinstance(input, Tensor) else tensor(input, device=rows.device)
     d = dt.promote_types(rows._meta.dtype, x._meta.dtype)
     if sorter is not None or x is not input or side is not None or rows.dtype is not x.dtype:
-        return searchsorted(rows.to(d), x.to(d), right=behind)
+        return searchsorted(rows.to(d), x.to(d), out_int32=out_int32, right=behind)
 
 
 def _search_types(call: Call):
     d = call["sorted_sequence"].dtype
     if d.is_complex:
         raise DTypeError("complex numbers have no order. Search for their .real or .abs().")
-    return dt.int64, d
+    return dt.int32 if call["out_int32"] else dt.int64, d
 
 
 def _search_shape(call: Call) -> Size:
@@ -66,9 +67,18 @@ def _search_shape(call: Call) -> Size:
 def _search_launch(call: Call) -> Launch:
     rows, x = call["sorted_sequence"], call["input"]
     columns, per = rows.shape[-1], x.shape[-1] if rows.rank > 1 else x.numel
-    file = load("index/search").fill({**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])})
-    params = {"count": x.numel, "columns": columns, "per": max(per, 1)}
-    return per_element(file, x.numel, params, bind={"rows": "sorted_sequence"})
+    holes = {**order_holes(rows.dtype, False), "RIGHT": flag(call["right"])}
+    if call["out_int32"]:
+        holes |= {"PLACE": "i32", "placed": "i32(place)"}
+    params: Params = {"count": x.numel, "columns": columns}
+    bind = {"rows": "sorted_sequence"}
+    is_short = rows.rank == 1 and columns < _HELD and holes["T"] != "vec2<u32>"
+    if is_short and x.numel >= _SEVERAL and not is_direct():
+        each = max(8, min(x.numel // _WAVE // 8 * 8, 64))
+        holes |= {"LEVELS": f"{max(columns.bit_length(), 1)}u", "PER": f"{each}u"}
+        return Launch(load("index/search").fill(holes), -(-x.numel // (256 * each)), params, bind=bind)
+    params["per"] = max(per, 1)
+    return per_element(load("index/search_direct").fill(holes), x.numel, params, bind=bind)
 
 
 def _search_reference(rows, input, out_int32, right, side, sorter):
@@ -83,7 +93,7 @@ def _search_reference(rows, input, out_int32, right, side, sorter):
         found = np.take_along_axis(lines, places, -1) if rows.ndim > 1 else lines[places]
         is_before = (low < high) & ~(found > input if right else found >= input)
         low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, middle)
-    return low
+    return low.astype(np.int32 if out_int32 else np.int64)
 
 
 @op(
