@@ -13,6 +13,8 @@ _USES = re.compile(r"^// +uses +(.+)$", re.M)
 _LOOP = re.compile(r"\b(?:for|while|loop)\b")
 _CALLED = re.compile(r"\b(\w+)\(")
 _DEFINED = re.compile(r"^fn (\w+)\(", re.M)
+# In one line, or up to the brace at a line's beginning.
+_FUNCTION = re.compile(r"^fn (\w+)(?:.*\} *$|.*\n[\s\S]*?^\})", re.M)
 _COMMENT = re.compile(r"//[^\n]*")
 _TURNS = re.compile(r"^// +turns +\d+$", re.M)
 
@@ -55,19 +57,11 @@ def _text(part: str) -> str:
 @cache
 def _part(part: str) -> _Part:
     text = _text(part)
-    functions: dict[str, list[str]] = {}
-    others: list[str] = []
-    into = others
-    for line in _COMMENT.sub("", text).split("\n"):
-        if line.startswith("fn "):
-            into = functions[line[3 : line.index("(")]] = []
-        if line.strip():
-            into.append(line)
-        if line.endswith("}") and line.startswith(("fn ", "}")):
-            into = others
-    written = {name: "\n".join(lines) for name, lines in functions.items()}
+    plain = _COMMENT.sub("", text)
+    others = "\n".join(filter(str.strip, _FUNCTION.sub("", plain).split("\n")))
     # Few turns that are known do not count.
-    return _Part(written, "\n".join(others), _used(text), not _TURNS.search(text))
+    counts = not _TURNS.search(text)
+    return _Part({m[1]: m[0] for m in _FUNCTION.finditer(plain)}, others, _used(text), counts)
 
 
 def _used(text: str) -> tuple[str, ...]:
