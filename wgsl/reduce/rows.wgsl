@@ -34,6 +34,7 @@ fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
+fn share(first: u32, start: u32, end: u32) -> T { return lane_fold(first, start, end); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
@@ -53,7 +54,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let end = min((part + 1u) * params.chunk, params.reduced);
     let r = part * params.chunk + lane % LANES;
     let at = (outer * params.reduced + r) * params.inner + inner;
-    var value = across_fold(lane, lane_fold(r, at, end));
+    var value = across_fold(lane, share(r, at, end));
     if (lane % LANES == 0u && output < params.outputs) {
         if (MEAN) {
             value = average(value, params.divisor);

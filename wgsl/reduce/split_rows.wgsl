@@ -41,6 +41,7 @@ fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
+fn share(first: u32, start: u32, end: u32) -> T { return lane_fold(first, start, end); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
@@ -60,7 +61,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let r = part * params.chunk + lane;
     let end = min((part + 1u) * params.chunk, params.reduced);
     let at = (outer * params.reduced + r) * params.inner + inner;
-    let own = workgroup_fold(lane, lane_fold(r, at, end));
+    let own = workgroup_fold(lane, share(r, at, end));
     let first = output * params.parts;
     if (lane == 0u) {
         partial_leave_value(first + part, own);

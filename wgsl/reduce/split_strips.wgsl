@@ -42,6 +42,7 @@ fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
+fn share(base: u32, first: u32, end: u32) -> T { return strip_share(base, first, end); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
@@ -63,7 +64,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     // lanes past the end take the last column, too: every word of a part is left and taken
     let base = outer * params.reduced * params.inner + min(inner, params.inner - 1u);
     let end = min((part + 1u) * params.chunk, params.reduced);
-    let own = strip_fold(lane, strip_share(base, part * params.chunk + lane / WIDTH, end));
+    let own = strip_fold(lane, share(base, part * params.chunk + lane / WIDTH, end));
     let counter = outer * tiles + tile;
     let first = counter * params.parts * WIDTH + column;
     if (lane < WIDTH) {

@@ -38,6 +38,7 @@ fn store_out(i: u32, value: U) { out[i] = value; }
 fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
+fn share(base: u32, first: u32, end: u32) -> T { return strip_share(base, first, end); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 
@@ -54,7 +55,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = line % params.parts;
     let base = line / params.parts * params.reduced * params.inner + min(inner, params.inner - 1u);
     let end = min((part + 1u) * params.chunk, params.reduced);
-    let own = strip_share(base, part * params.chunk + lane / WIDTH, end);
+    let own = share(base, part * params.chunk + lane / WIDTH, end);
     var value = strip_fold(lane, own);
     if (lane < WIDTH && inner < params.inner) {
         if (MEAN) {

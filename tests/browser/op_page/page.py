@@ -59,7 +59,7 @@ OF_VARIANTS = {
     *(f"norm/{name}" for name in ("layer_held", "rms_held", "softmax_held")),
     *(f"norm/softmax_{name}" for name in ("columns_finish", "columns_parts", "finish", "parts")),
     *(f"reduce/{name}" for name in ("extremum_split_rows", "scan", "split_rows", "split_strips")),
-    *(f"reduce/product/{name}" for name in ("float_columns", "float_rows", "float_scan", "rows")),
+    "reduce/product/float_scan",
     *(f"reduce/variance_{name}" for name in ("rows", "split")),
     "shape/transpose",
     *("fft/pass_16", "fft/rows", "index/sort/best", "reduce/strips", "reduce/subgroups"),

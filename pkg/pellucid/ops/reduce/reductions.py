@@ -53,12 +53,15 @@ class Through(NamedTuple):
         entry: the expression that makes it of an element's ``value``.
         result: the expression that makes the result of its ``value``.
         out: register type of the result; that of the elements if not given.
+        shares: expressions of what a lane makes of its elements, by form, where it does not combine them one by
+            one.
     """
 
     kind: str
     entry: str
     result: str = "value"
     out: str | None = None
+    shares: Mapping[str, str] = MappingProxyType({})
 
 
 def fold(
@@ -85,6 +88,8 @@ def fold(
                 call.temporary(target, (step.outputs,), NATIVE[kind])
             holes = {"T": kind, "identity": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
             holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
+            if k == 0 and (share := via.shares.get(step.form.removeprefix("split_"))):
+                holes["share"] = share
             holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
             if kind == "vec2<f32>":
                 holes["average"] = "value / f32(count)"
@@ -120,32 +125,31 @@ _WIDE = {
     "vec2<f32>": {"WIDE": "true", "to_bits": "bitcast<vec2<u32>>(value)", "from_bits": "bitcast<T>(bits)"},
 }
 
-# Factors of a part of a long product: so few that the parts of a row fill a device; parts that fill it.
-_FACTORS, _SHARED_FACTORS, _FULL = 64, 4096, 1024
-
-
-def shares_parts(inner: int) -> bool:
-    """Whether the lanes of a workgroup share a part of a product."""
-    return inner == 1 and not is_direct()
+# Long products have a range of their own, for parts of one are infinite, or 0, where the whole is not; on GPUs
+# a lane multiplies its share of floats 16 at a time.
+_LANE_PRODUCT = (
+    "lane_product({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1}, params.reduced >> 31u)"
+)
+FLOAT_PRODUCTS = Through(
+    "vec2<u32>", "product_of(value)", "product_value(value)",
+    shares={
+        "rows": _LANE_PRODUCT.format("start", "LANES"),
+        "strips": _LANE_PRODUCT.format("base + first * params.inner", "STRIPS"),
+    },
+)  # fmt: skip
+# Factors of a part where no lanes share one.
+_FACTORS = 64
 
 
 def product_parts(source: str, out: str, shape: tuple[int, int, int], chunk: int, **holes: str) -> Launch:
     """The dispatch that makes products of parts of the middle axis, ``chunk`` long, with a range of their
-    own."""
+    own, on an adapter that runs on the CPU."""
     outer, columns, inner = shape
     parts = -(-columns // chunk)
     count = outer * parts * inner
-    params = {"count": count, "columns": columns, "parts": parts, "chunk": chunk}
-    of_floats = "X" not in holes and not is_direct()
-    if shares_parts(inner):
-        lanes = min(256, max(64, 1 << (chunk - 1).bit_length()))
-        file = load(f"reduce/product/{'float_' * of_floats}rows").fill({"WORKGROUP": f"{lanes}u", **holes})
-        return Launch(file, count, params, bind={"x": source, "out": out})
-    params["inner"] = inner
-    lanes = 16 if is_direct() else 64
-    kernel = "reduce/product/float_columns" if of_floats else "reduce/product/parts"
-    file = load(kernel).fill({"WORKGROUP": f"{lanes}u", **holes})
-    return Launch(file, -(-count // lanes), params, bind={"x": source, "out": out})
+    params = {"count": count, "columns": columns, "inner": inner, "parts": parts, "chunk": chunk}
+    file = load("reduce/product/parts").fill(holes)
+    return Launch(file, -(-count // 16), params, bind={"x": source, "out": out})
 
 
 def _product(call: Call) -> list[Launch]:
@@ -154,14 +158,13 @@ def _product(call: Call) -> list[Launch]:
     parts = {step.parts for step in stages(m.shape, dims, strips=True)}
     if register_type(call.compute) != "f32" or parts == {1}:
         return fold(_PRODUCT, _ONE)(call)
-    # Parts of a long product are infinite, or 0, where the whole is not: they have a range of their own.
+    if not is_direct():
+        one, identity = {"f32": "product_times(a, b)"}, {"f32": "PRODUCT_ONE"}
+        return fold(one, identity, through={"f32": FLOAT_PRODUCTS})(call)
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
         while not steps or reduced > 1:
-            each = _FACTORS if is_direct() else 2 * _FACTORS
-            if shares_parts(inner):
-                each = _SHARED_FACTORS * max(1, outer * reduced // (_FULL * _SHARED_FACTORS))
-            chunk = reduced if reduced <= 4 * each else each  # the whole where it is not much longer
+            chunk = reduced if reduced <= 4 * _FACTORS else _FACTORS  # the whole where it is not much longer
             steps.append(((outer, reduced, inner), chunk))
             reduced = -(-reduced // chunk)
     made, source = [], "input"

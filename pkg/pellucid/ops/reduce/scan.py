@@ -9,7 +9,7 @@ from ...op.kernel import NATIVE, Launch, is_direct, load, register_type, rows_of
 from ...tensors import dtypes as dt
 from ..elementwise.comparison import where
 from .families import along_as, scan
-from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, accumulated, product_parts, wide
+from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, FLOAT_PRODUCTS, accumulated, product_parts, wide
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
 # where there are many. Otherwise it is scanned in parts, which start from the totals of those before.
@@ -34,6 +34,16 @@ def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
     """Launches that write the running sums of uint32 ``source`` into ``out``."""
     holes = {"X": "u32", "T": "u32", "apply": "a + b", "identity": "0u"}
     return _rows(call, source, out, 1, count, holes, 0, 4 * _LONG)
+
+
+def _totals(
+    source: str, out: str, rows: int, columns: int, parts: int, chunk: int, holes: dict[str, str]
+) -> Launch:
+    """The launch that combines what each part of a row has."""
+    lanes = rows_of(chunk, rows * parts)
+    file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value"})
+    sizes = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": chunk}
+    return Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind={"x": source, "out": out})
 
 
 def _rows(
@@ -61,11 +71,7 @@ def _rows(
     if parts > 1:
         totals = f"totals{depth}"
         call.temporary(totals, (rows * parts,), NATIVE[holes["T"]])
-        lanes = rows_of(chunk, rows * parts)
-        file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value"})
-        sizes = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": chunk}
-        bind = {"x": source, "out": totals}
-        before = [Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind=bind)]
+        before = [_totals(source, totals, rows, columns, parts, chunk, holes)]
     if direct and parts > 1:
         carry = f"carry{depth}"
         call.temporary(carry, (rows * parts,), NATIVE[holes["T"]])
@@ -99,8 +105,9 @@ def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
     before: list[Launch] = []
     if parts > 1:
         call.temporary("totals", (rows * parts,), NATIVE["vec2<u32>"])
+        own = {"X": "f32", "entry": FLOAT_PRODUCTS.entry, "share": FLOAT_PRODUCTS.shares["rows"]}
         before = [
-            product_parts("input", "totals", (rows, columns, 1), chunk),
+            _totals("input", "totals", rows, columns, parts, chunk, {**_PRODUCTS, **own}),
             *_rows(call, "totals", "carry", rows, parts, _PRODUCTS, 1),
         ]
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
