@@ -62,6 +62,11 @@ fn four(base: u32, column: u32, length: u32) -> vec4<f32> {
     return vec4<f32>(load_x(at.x), load_x(at.y), load_x(at.z), load_x(at.w));
 }
 
+fn whole_four(at: u32) -> vec4<f32> {
+    return vec4<f32>(load_x(at), load_x(at + WORKGROUP), load_x(at + 2u * WORKGROUP),
+        load_x(at + 3u * WORKGROUP));
+}
+
 fn tile(base: u32, column: u32, length: u32) -> Tile {
     return Tile(four(base, column, length), four(base, column + 4u * WORKGROUP, length),
         four(base, column + 8u * WORKGROUP, length), four(base, column + 12u * WORKGROUP, length));
@@ -186,12 +191,21 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     var most = vec4<f32>();
     var now = distances(values, lane, length, mean);
     for (var start = TILE; start < length + TILE; start += TILE) {
-        // the next tile is under way while this one is added up; behind the last it is the last element again
-        let next = tile(base, start + lane, length);
+        // the next tile is under way while this one is added up
+        let at = base + start + lane;
+        var next = Tile();
+        if (start + TILE <= length) {
+            next = Tile(whole_four(at), whole_four(at + 4u * WORKGROUP), whole_four(at + 8u * WORKGROUP),
+                whole_four(at + 12u * WORKGROUP));
+        }
         sums += (now.a * now.a + now.b * now.b) + (now.c * now.c + now.d * now.d);
         rests += (now.a + now.b) + (now.c + now.d);
         most = max(most, max(max(abs(now.a), abs(now.b)), max(abs(now.c), abs(now.d))));
-        now = distances(next, start + lane, length, mean);
+        if (start + TILE <= length) {
+            now = Tile(next.a - mean, next.b - mean, next.c - mean, next.d - mean);
+        } else if (start < length) {
+            now = distances(tile(base, start + lane, length), start + lane, length, mean);
+        }
     }
     let sum = total_of(sums);
     let is_far = max(max(most.x, most.y), max(most.z, most.w)) >= NEAR || sum >= NEAR_SUM;

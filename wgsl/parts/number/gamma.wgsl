@@ -49,10 +49,24 @@ fn digamma_of(x: f32) -> f32 {
         let turned = half_turn(x - round(x));
         sum = -3.14159265 * turned.y / turned.x;
     }
-    for (; y < 8.0; y += 1.0) { sum -= 1.0 / y; }
-    let z = 1.0 / (y * y);
+    if (y < 4.0) {
+        sum -= four_reciprocals(y);
+        y += 4.0;
+    }
+    if (y < 8.0) {
+        sum -= four_reciprocals(y);
+        y += 4.0;
+    }
+    let w = 1.0 / y;
+    let z = w * w;
     let series = z * (0.0833333333 - z * (0.00833333333 - z * (0.00396825397 - z * 0.00416666667)));
-    return sum + (log_of(y) - 0.5 / y - series);
+    return sum + (log_of(y) - 0.5 * w - series);
+}
+
+// 1 / y + 1 / (y + 1) + 1 / (y + 2) + 1 / (y + 3), by one division: the derivative of the denominator over it.
+fn four_reciprocals(y: f32) -> f32 {
+    let u = y * (y + 3.0);
+    return (2.0 * y + 3.0) * (2.0 * u + 2.0) / (u * (u + 2.0));
 }
 
 fn trigamma_of(x: f32) -> f32 {
