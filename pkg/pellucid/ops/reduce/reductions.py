@@ -53,8 +53,7 @@ class Through(NamedTuple):
         entry: the expression that makes it of an element's ``value``.
         result: the expression that makes the result of its ``value``.
         out: register type of the result; that of the elements if not given.
-        shares: expressions of what a lane makes of its elements, by form, where it does not combine them one by
-            one.
+        shares: what a lane makes of its elements, by form, where it does not combine them one by one.
     """
 
     kind: str
@@ -125,8 +124,8 @@ _WIDE = {
     "vec2<f32>": {"WIDE": "true", "to_bits": "bitcast<vec2<u32>>(value)", "from_bits": "bitcast<T>(bits)"},
 }
 
-# Long products have a range of their own, for parts of one are infinite, or 0, where the whole is not; on GPUs
-# a lane multiplies its share of floats 16 at a time.
+# Long products have a range of their own: parts of one are infinite, or 0, where the whole is not. On GPUs a
+# lane multiplies its share of floats 16 at a time.
 _LANE_PRODUCT = (
     "lane_product({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1}, params.reduced >> 31u)"
 )
