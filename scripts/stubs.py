@@ -95,7 +95,7 @@ class Stub:
             parameters.append(also.replace(annotation=LAID[word]))
             scope = {**scope, **scope_of_formats}
         # numpy's names, which stand for what is then not given.
-        aliases = aliases_of(p.name for p in parameters)
+        aliases = aliases_of(name, (p.name for p in parameters))
         for alias, known in aliases.items():
             same = signature.parameters[known]
             also = same.replace(name=alias, kind=same.KEYWORD_ONLY, default=...)

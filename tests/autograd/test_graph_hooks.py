@@ -212,6 +212,15 @@ def test_a_walk_behind_the_context_is_refused():
             out.backward()
 
 
+def test_contexts_of_changes_are_not_nested():
+    for lib in (torch, pellucid):
+        changes = lib.autograd.graph.allow_mutation_on_saved_tensors
+        with pytest.raises(RuntimeError, match="nested"), changes(), changes():
+            pass
+        with changes():
+            pass
+
+
 def test_multithreading_is_accepted():
     with pellucid.autograd.set_multithreading_enabled(False):
         x = pellucid.ones(1, requires_grad=True, device="cpu")

@@ -160,6 +160,22 @@ def test_an_operator_for_other_devices_has_one_here():
     assert f(pellucid.ones(1, device="cpu")).tolist() == [3.0]
 
 
+def test_texts_of_a_schema_may_have_commas():
+    schema = """f(Tensor x, str a="b, c", str d='e(, f', int[2] k=[1, 2], *, str g="\\"h,") -> Tensor"""
+    for name, lib, call in (("commas", torch.library, torch), ("commas", library, None)):
+        made = lib.Library(name, "DEF")
+        made.define(schema)
+
+        @lib.impl(made, "f", "CPU")
+        def f(x, a="b, c", d="e(, f", k=(1, 2), *, g='"h,'):
+            return x + len(f"{a}{d}{list(k)}{g}")
+
+        x = (call or pellucid).zeros(1, device="cpu")
+        op = call.ops.commas.f if call else library.namespace("commas").f
+        assert op(x).tolist() == [18.0]
+        assert op(x, "i,", g="").tolist() == [13.0]
+
+
 # torch.futures
 
 
@@ -176,10 +192,28 @@ def test_futures():
         assert [f.wait() for f in every.wait()] == lib.wait_all([first, later]) == [1, 2]
         with pytest.raises(RuntimeError):
             first.set_result(2)
-    with pytest.raises(ZeroDivisionError):
-        first.then(lambda f: 1 / 0).wait()
     with pytest.raises(DeviceError, match="nothing set its result"):
         futures.Future().wait()
+
+
+def test_errors_of_functions_that_wait_for_a_future(caplog):
+    """What waits by then has a RuntimeError; what else waits says it in a log, and the next is called."""
+    for lib in (torch.futures, futures):
+        first, seen = lib.Future(), []
+        first.add_done_callback(lambda f: 1 / 0)
+        first.add_done_callback(lambda f, seen=seen: seen.append(f.value()))
+        first.set_result(1)
+        assert seen == [1]
+        with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero"):
+            first.then(lambda f: 1 / 0).wait()
+        other = lib.Future()
+        later = other.then(lambda f: f.value())
+        other.set_exception(KeyError("nothing"))
+        with pytest.raises(KeyError):
+            other.wait()
+        with pytest.raises(RuntimeError, match="KeyError"):
+            later.wait()
+    assert "raised an error" in caplog.text
 
 
 # torch.hub

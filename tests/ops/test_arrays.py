@@ -1,25 +1,51 @@
 """Arrays of numpy as tensors and beside them: shared memory, byte order, types that are no numbers."""
 
+import operator
+
 import numpy as np
 import pytest
+import torch
 
 import pellucid
 from pellucid.errors import DTypeError
 from pellucid.nn import functional as F
 
 
-def test_arrays_are_not_unequal_to_every_tensor():
-    """An array with axes is refused by `==` as by every operator; one without is a number."""
-    with pellucid.device("cpu"):
-        x = pellucid.tensor([3.0, 4.0])
-        for array in (np.array([3.0, 4.0]), np.ones((2, 2))):
-            with pytest.raises(TypeError, match="must be Tensor or number"):
-                x == array  # noqa: B015
-            with pytest.raises(TypeError, match="must be Tensor or number"):
-                x != array  # noqa: B015
-        assert (x == np.array(3)).tolist() == [True, False]
-        assert (x != np.array(3)).tolist() == [False, True]
-        assert x != "3"
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+def test_operators_take_arrays_on_both_sides(device):
+    """Element by element, in both orders; PyTorch refuses some of these, and of a != b says True alone."""
+    a, b = np.array([1.0, 2.0, 3.0], np.float32), np.array([1.0, 5.0, 2.0], np.float32)
+    x, y = (pellucid.tensor(array, device=device) for array in (a, b))
+    numbers = ["eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "truediv", "floordiv", "mod", "pow"]
+    for name in [*numbers, "and_", "or_", "xor", "lshift", "rshift", "matmul"]:
+        call = getattr(operator, name)
+        p, q = (a, b) if name in numbers else (a.astype(np.int32), b.astype(np.int32))
+        s, t = (x, y) if name in numbers else (x.int(), y.int())
+        for found in (call(s, q), call(p, t)):
+            assert type(found) is pellucid.Tensor, name
+            np.testing.assert_allclose(found.numpy(), call(p, q), rtol=1e-6, err_msg=name)
+    assert (x == np.array(3)).tolist() == [False, False, True]
+    assert (x != np.array(3)).tolist() == [True, True, False]
+    assert x != "3"
+
+
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
+def test_what_is_written_over_beside_an_array_is_a_new_tensor():
+    """As in PyTorch, where Python goes on to the operator that makes one."""
+    for lib in (torch, pellucid):
+        for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow"):
+            x, array = lib.tensor([1.0, 2.0, 3.0], device="cpu"), np.array([1.0, 5.0, 2.0], np.float32)
+            made = getattr(operator, name)(x, array)
+            assert made is not x
+            assert x.tolist() == [1.0, 2.0, 3.0]
+            assert isinstance(made, lib.Tensor)
+            np.testing.assert_array_equal(made.numpy(), getattr(operator, name[1:])(x.numpy(), array))
+        x = lib.ones(2, device="cpu")
+        with pytest.raises(TypeError):
+            x.add_(np.ones(2, np.float32))
+        y = x
+        y += np.float32(1)
+        assert y is x
 
 
 def test_the_other_byte_order_is_refused():

@@ -1,6 +1,7 @@
 """Writing into tensors and views: strides, packed types at odd places, aliases, overlaps, versions."""
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -209,8 +210,9 @@ def test_out(device):
     flags = pellucid.zeros(3, dtype=pellucid.bool_, device=device)
     pellucid.lt(x, y, out=flags)
     assert flags.tolist() == [True, True, False]
-    with pytest.raises(ShapeError, match=r"add: the result has shape \(3,\) and out \(2, 3\)"):
-        pellucid.add(x, y, out=out)
+    with pytest.warns(UserWarning, match=r"add: out had shape \(2, 3\) and is resized to \(3,\)"):
+        assert pellucid.add(x, y, out=out) is out
+    assert out.shape == (3,)
     with pytest.raises(DeviceError, match="out on meta"):
         pellucid.add(x, y, out=pellucid.zeros(3, device="meta"))
     with pytest.raises(DTypeError, match=r"does not fit into out of pellucid\.bool"):
@@ -302,3 +304,37 @@ def test_integers_lose_no_gradient_of_a_value(name, device):
             FILLED["fill_"](
                 pellucid, pellucid.zeros(2, dtype=pellucid.int64), pellucid.ones((), requires_grad=True)
             )
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized:UserWarning")
+@pytest.mark.filterwarnings("ignore:The number of elements in the out tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:add. out had shape:UserWarning")
+@pytest.mark.parametrize("device", DEVICES)
+def test_out_of_another_shape_is_resized(device):
+    """As in PyTorch, with a warning: its memory grows where it is too short, also under a view of it."""
+    calls = [
+        (lambda t, x, out: t.add(x, 1, out=out), (2,)),
+        (lambda t, x, out: t.exp(x, out=out), (3, 4)),
+        (lambda t, x, out: t.mm(x, x, out=out), (1,)),
+        (lambda t, x, out: t.cumsum(x, 0, out=out), (2, 3)),
+        (lambda t, x, out: t.arange(5, out=out), (2,)),
+        (lambda t, x, out: t.sort(x, out=(out, t.zeros(1, dtype=t.int64, device=x.device))), (4,)),
+    ]
+    for call, shape in calls:
+        found = []
+        for lib in (torch, pellucid):
+            d = "cpu" if lib is torch else device
+            out = lib.full(shape, 7.0, device=d)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                made = call(lib, lib.arange(9.0, device=d).reshape(3, 3) / 8, out)
+            assert "resize" in str(seen[0].message)
+            assert (made[0] if isinstance(made, tuple) else made) is out
+            found.append(out.tolist())
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    found = []
+    for lib in (torch, pellucid):
+        whole = lib.zeros(4, 2, device="cpu" if lib is torch else device)
+        lib.add(lib.ones(3, 2, device=whole.device), 1, out=whole[1:3])
+        found.append(whole.tolist())
+    assert found[0] == found[1] == [[0.0, 0.0], *[[2.0, 2.0]] * 3]

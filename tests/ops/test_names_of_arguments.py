@@ -210,6 +210,28 @@ def test_numbers_where_older_programs_have_them():
     assert x.grad.tolist() == [4.0, 4.0]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t, x: t.add(x, x, 2),
+        lambda t, x: t.sub(x, x, 2),
+        lambda t, x: x.add(x, 2),
+        lambda t, x: x.add_(x, 2),
+        lambda t, x: t.add(x, 2, x, alpha=3),
+        lambda t, x: t.add(x, 2, x, x),
+        lambda t, x: t.addcmul(x, x, x, 2),
+        lambda t, x: x.addcdiv_(x, x, 2),
+    ],
+)
+def test_numbers_have_no_place_behind_the_tensors(call):
+    for lib in (torch, pellucid):
+        x = lib.ones(2, device="cpu")
+        for _ in range(2):  # also where the plan is known
+            with pytest.raises(TypeError):
+                call(lib, x)
+        assert x.tolist() == [1.0, 1.0]
+
+
 def test_names_of_linear_algebra():
     """PyTorch's functions call ``input`` what its pages call A, B, L, b or x."""
     eye = pellucid.eye(3, device="cpu")
@@ -227,3 +249,24 @@ def test_names_of_linear_algebra():
     assert eye.norm(None).item() == pytest.approx(3**0.5)
     with pytest.raises(TypeError, match="A= or input="):
         linalg.cond(A=eye, input=eye)
+
+
+def test_names_that_pytorchs_pages_have_otherwise():
+    """What torch's functions call their arguments, where their pages and this package's signatures differ."""
+    for lib in (torch, pellucid):
+        with lib.device("cpu"):
+            eye, x = lib.eye(3), lib.tensor([0.5, 1.0])
+            assert lib.linalg.lstsq(eye, b=eye).solution.shape == (3, 3)
+            assert lib.nn.functional.one_hot(input=lib.tensor([1])).tolist() == [[0, 1]]
+            assert lib.ormqr(eye, input2=lib.zeros(3), input3=eye).tolist() == eye.tolist()
+            assert [len(part) for part in lib.unsafe_split(input=eye, split_size=2)] == [2, 1]
+            assert lib.isin(element=1, test_elements=lib.tensor([1])).item()
+            assert lib.isin(lib.tensor([1]), test_element=2).tolist() == [False]
+            assert lib.special.airy_ai(x=x).tolist() == lib.special.airy_ai(x).tolist()
+            assert lib.special.spherical_bessel_j0(x=x).shape == (2,)
+            assert lib.special.scaled_modified_bessel_k1(x=x).shape == (2,)
+            assert lib.special.chebyshev_polynomial_t(x=x, n=2).tolist() == [-0.5, 1.0]
+            assert lib.special.legendre_polynomial_p(x, n=1).tolist() == x.tolist()
+            assert lib.randperm(3, requires_grad=False).shape == (3,)
+            with pytest.raises(RuntimeError):
+                lib.randperm(3, requires_grad=True)

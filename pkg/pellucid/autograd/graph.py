@@ -63,6 +63,8 @@ class save_on_cpu(saved_tensors_hooks):
 class _Copies:
     """What the context of `allow_mutation_on_saved_tensors` holds."""
 
+    opened = False  # whether a program is within such a context
+
     def __init__(self) -> None:
         self.is_open = True
 
@@ -78,6 +80,9 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Copies]:
     Every saved tensor is copied where it is saved, while PyTorch copies those that are changed. The walk
     backward belongs into the context, too.
 
+    Raises:
+        GradientError: it is within another one.
+
     Source: https://pytorch.org/docs/stable/autograd.html#saved-tensors-hooks
 
     Example:
@@ -91,6 +96,10 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Copies]:
         >>> a.grad.tolist()
         [2.0, 2.0]
     """
+    if _Copies.opened:
+        raise GradientError(
+            "allow_mutation_on_saved_tensors: contexts cannot be nested. Leave the outer one."
+        )
     copies = _Copies()
 
     def unpack(kept: Tensor) -> Tensor:
@@ -102,9 +111,11 @@ def allow_mutation_on_saved_tensors() -> Iterator[_Copies]:
         return kept
 
     with saved_tensors_hooks(lambda t: t.detach().clone(), unpack):
+        _Copies.opened = True
         try:
             yield copies
         finally:
+            _Copies.opened = False
             copies.clear()
 
 

@@ -210,16 +210,32 @@ _ALIASES = {"axis": "dim", "keepdims": "keepdim", "split_size": "split_size_or_s
 
 _FIRST = dict.fromkeys("ABLbx", "input")
 _SECOND = {"B": "other", "L": "input2"}
+# What PyTorch's functions call otherwise than its pages do.
+_OF_FUNCTIONS = {
+    "isin": {"element": "elements", "test_element": "test_elements"},
+    "lstsq": {"b": "B"},
+    "one_hot": {"input": "tensor"},
+    "ormqr": {"input2": "tau", "input3": "other"},
+    "unsafe_split": {"input": "tensor"},
+}
+_OF_X = re.compile(r"airy_ai|scaled_modified_bessel_k\d|spherical_bessel_j0|\w+_polynomial_\w+")
 
 
-def aliases_of(form: Iterable[str]) -> dict[str, str]:
-    """The names that a function takes for arguments of its own besides these: numpy's, and of what linear
-    algebra's pages call by capitals those that PyTorch's functions have."""
+def aliases_of(name: str, form: Iterable[str]) -> dict[str, str]:
+    """The names that a function takes for arguments of its own besides these: numpy's, and those that
+    PyTorch's functions have where its pages have others.
+
+    Args:
+        name: of the function.
+        form: its arguments.
+    """
     form = [*form]
+    if _OF_X.fullmatch(name):
+        return {"x": "input"}
     found = {alias: name for alias, name in _ALIASES.items() if name in form and alias not in form}
     for names, others in ((form[:1], _FIRST), (form[1:2], _SECOND)):
-        found |= {others[name]: name for name in names if name in others}
-    return found
+        found |= {others[k]: k for k in names if k in others}
+    return found | _OF_FUNCTIONS.get(name, {})
 
 
 def renamed(where: str, named: dict[str, str], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -250,19 +266,37 @@ NUMBERS_BETWEEN = frozenset({"addr", "addmv", "addbmm", "addmm", "baddbmm"})
 _FORMS_BETWEEN = {"nttt", "ntntt", "tntt", "tnntt"}
 
 
-def number_last(where: str, values: tuple) -> tuple:
-    """The values of a call of one of `NUMBER_SECOND`, with the number in its place of today."""
-    if hasattr(values[-1], "_meta") and isinstance(values[1], (int, float, complex)):
-        _warn_of_form(where, "alpha" if len(values) == 3 else "value")
-        return (values[0], *values[2:], values[1])
-    return values
+def number_last(where: str, call: Callable, values: tuple, name: str, is_free: bool, **more: Any) -> Any:
+    """A call of one of `NUMBER_SECOND` whose number stands where older programs have it.
+
+    Args:
+        where: for messages.
+        call: the function.
+        values: the arguments by place.
+        name: of the number.
+        is_free: it is not given by keyword.
+        more: other arguments by keyword.
+
+    Raises:
+        TypeError: there are more arguments than the function has.
+    """
+    *tensors, last = values
+    number, taken = tensors.pop(1), 2 if name == "alpha" else 3
+    if is_free and len(values) == taken + 1 and hasattr(last, "_meta") and _is_number(number):
+        _warn_of_form(where, name)
+        return call(*tensors, last, **{name: number}, **more)
+    raise TypeError(
+        f"{where}() takes {taken} positional arguments but {len(values)} were given. Give {name} by keyword."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex))
 
 
 def numbers_by_name(where: str, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
     """The arguments of a call of one of `NUMBERS_BETWEEN`, with numbers by keyword."""
-    form = [
-        "t" if hasattr(x, "_meta") else "n" if isinstance(x, (int, float, complex)) else "?" for x in args
-    ]
+    form = ["t" if hasattr(x, "_meta") else "n" if _is_number(x) else "?" for x in args]
     named = dict(zip(("beta", "alpha"), [x for x, kind in zip(args, form, strict=True) if kind == "n"]))
     if "".join(form) not in _FORMS_BETWEEN or not named.keys().isdisjoint(kwargs):
         return args, kwargs

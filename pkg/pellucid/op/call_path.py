@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ..device import get_default_device
 from ..tensors.meta import Meta
 from ..tensors.tensor import Tensor
-from .arguments import NUMBER_SECOND, aliases_of, renamed
+from .arguments import NUMBER_SECOND, aliases_of, number_last, renamed
 from .plan_cache import table_of_plans
 from .schema import Schema
 
@@ -67,8 +67,8 @@ class _Parts:
 _NAMES = frozenset(
     (
         "AttributeError", "KeyError", "Meta", "Route", "Tensor", "TypeError", "again", "alone", "any", "bool",
-        "check", "complex", "default_device", "float", "int", "into", "missing", "needed", "o", "plan",
-        "plans", "record", "slow", "t", "tuple", "type", "words",
+        "check", "complex", "default_device", "float", "int", "into", "missing", "needed", "number_last", "o",
+        "older", "plan", "plans", "record", "slow", "t", "tuple", "type", "words",
     )
 )  # fmt: skip
 _NUMBERED = re.compile(r"(c|k|p|s|slot|t|default_)\d+")
@@ -86,8 +86,8 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
     for k, a in enumerate(o.arguments):
         name = a.name
         apart = f"{name}._node is None and {name}._storage is not {first}._storage"
-        if a.keyword and not star and not operator and o.name not in NUMBER_SECOND:
-            parts.parameters.append("*")
+        if a.keyword and not star and not operator:
+            parts.parameters.append("*older" if o.name in NUMBER_SECOND else "*")
             star = True
         if a.keyword and operator:
             scope[name] = a.default
@@ -150,8 +150,8 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
     parts = _parts(o, scope, operator)
     parameters = list(parts.parameters)
     if into is not None:
-        parameters += ["out=None"] if "*" in parameters else ["*", "out=None"]
-    named = {} if operator else aliases_of([a.name for a in o.arguments])
+        parameters += ["out=None"] if any(p[0] == "*" for p in parameters) else ["*", "out=None"]
+    named = {} if operator else aliases_of(o.name, [a.name for a in o.arguments])
     needed = []
     if named or (o.alone and not operator):
         # Python would refuse a call without ``dim`` before it is known that ``axis`` is given.
@@ -164,7 +164,7 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         parameters.append("**words")
         scope["again"] = _again(o, named, into is not None)
     first, lone = o.arguments[0].name, o.alone is not None and not operator
-    lines = [f"def {o.name}({', '.join(parameters)}):"]
+    lines = [f"def {o.name}({', '.join(parameters)}):", *_older(o, parts, scope, into is not None)]
     if named:
         given = [*(a.name for a in o.arguments), *(["out"] if into is not None else [])]
         lines.append(f"    if words: return again(words, {', '.join(given)})")
@@ -190,6 +190,18 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
     lines.append(f"    return plan({parts.names})")
     exec("\n".join(lines), scope)
     return scope[o.name]
+
+
+def _older(o: Schema, parts: _Parts, scope: dict[str, Any], takes_out: bool = False) -> list[str]:
+    """Lines for a call with more arguments by place than there are today; see `number_last`."""
+    if "*older" not in parts.parameters:
+        return []
+    scope["number_last"] = number_last
+    name, self = ("o.public", "o.call") if takes_out else (repr(f"{o.public}_"), f"{o.name}_")
+    before = ", ".join(a.name for a in o.arguments if not a.keyword)
+    k, word = next((k, a.name) for k, a in enumerate(o.arguments) if a.keyword)
+    more = f"{word!r}, {word} is default_{k}{', out=out' if takes_out else ''}"
+    return [f"    if older: return number_last({name}, {self}, ({before}, *older), {more})"]
 
 
 def _again(o: Schema, named: dict[str, str], takes_out: bool) -> Callable:
@@ -234,6 +246,7 @@ def in_place_path(o: Schema, slow: Callable) -> tuple[Callable, dict]:
     quick = [f"{first}._node is None", f"{first}._base is None", *parts.apart[1:]]
     lines = [
         f"def {o.name}_({', '.join(parts.parameters)}):",
+        *_older(o, parts, scope),
         "    try:",
         *[f"        {line}" for line in parts.before],
         f"        plan = plans[{parts.key}]",

@@ -223,7 +223,7 @@ def operator_of(o: Op) -> Callable:
 
 
 def _operate(o: Op, values: tuple) -> Any:
-    arrays = [v for v in values if type(v) is np.ndarray]
+    arrays = [v for v in values if type(v) is np.ndarray and v.ndim]
     if arrays:
         like = next(v for v in values if hasattr(v, "_meta"))
         common, own = like._meta.dtype, like._meta.dtype.numpy

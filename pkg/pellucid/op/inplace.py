@@ -20,7 +20,7 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
 from ..tensors.tensor import Tensor
 from . import slow_path
-from .arguments import NUMBER_SECOND, named, number_last
+from .arguments import named
 from .call_path import in_place_path
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
@@ -30,8 +30,12 @@ from .slow_path import following, plain_numbers, regular
 from .symbols import SYMBOLS
 
 
-def in_place(o: Op) -> Callable:
+def in_place(o: Op, operator: bool = False) -> Callable:
     """The in-place form of an op: the result is written over its first argument, whose version moves on.
+
+    Args:
+        o: the op.
+        operator: beside an array of numpy it is not for Python, which then makes a new tensor, as in PyTorch.
 
     Raises:
         GradientError: a leaf that requires grad, or a view of one.
@@ -46,8 +50,8 @@ def in_place(o: Op) -> Callable:
         recorded.grad = {first: (zeros, ("g",))}
 
     def slow(values: tuple):
-        if o.name in NUMBER_SECOND:
-            values = number_last(f"{o.public}_", values)
+        if operator and type(values[1]) is np.ndarray and values[1].ndim:
+            return NotImplemented
         if (found := overrides.find(values)) is not None:
             return overrides.of_op(o, form, values, found)
         if slow_path.batched is not None and slow_path.has_batched(values):

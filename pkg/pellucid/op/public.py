@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import is_grad_enabled
-from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError, ShapeError
+from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
@@ -86,7 +87,7 @@ def function(
 
 
 def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
-    """``out=``: a result written over a tensor of its shape, or made the memory of one without elements.
+    """``out=``: a result written over a tensor, which is resized to it; with a warning if it had elements.
 
     Args:
         where: the function, which converts a result where PyTorch's does.
@@ -100,7 +101,7 @@ def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
     Raises:
         ArgumentError: it is no tensor, or not as many.
         GradientError: something requires grad.
-        ShapeError, DTypeError, DeviceError: the result does not fit.
+        DTypeError, DeviceError: the result does not fit.
     """
     exact = known()["exact out"]
     if isinstance(result, tuple):
@@ -124,10 +125,9 @@ def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
     if have.shape == wanted.shape:
         return out.copy_(result)
     if wanted.numel:
-        raise ShapeError(
-            f"{where}: the result has shape {tuple(have.shape)} and out {tuple(wanted.shape)}. Give a "
-            "tensor of that shape, or one without elements."
-        )
+        shapes = f"{tuple(wanted.shape)} and is resized to {tuple(have.shape)}, that of the result"
+        warnings.warn(f"{where}: out had shape {shapes}. Give a tensor without elements.", stacklevel=3)
+        return out.resize_(have.shape).copy_(result)
     out.data = result.to(wanted.dtype)
     return out
 
@@ -217,11 +217,11 @@ def publish(
     public = function if hasattr(function, "op") else explained(function)
     takes = o is None and is_written(name, exports) and "out" not in form_of(function).parameters
     outer = vars(public)["exported"] = _writing(public) if takes else public
-    names = {*form_of(function).parameters}
+    form = form_of(function).parameters
     for place, n, value in entries:
         # What takes nothing but its own tensor has one, and no words about memory.
-        is_safe = place is METHODS and len(_tensors(function)) == 1 and len(_plain(function)) == 1
-        is_safe &= not (laid_words(names) or aliases_of(names))
+        is_safe = place is METHODS and len(_tensors(function)) == len(_plain(function)) == 1
+        is_safe &= not (laid_words({*form}) or aliases_of(name, form))
         place[n] = value if value is not function or is_safe else public if place is METHODS else outer
     if method or forms:
         for give in attach:
@@ -251,18 +251,19 @@ def explained(function: Callable) -> Callable:
     """The function as users call it: flags, numbers and texts are what their annotations say, errors begin
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
     """
-    plain, laid = _plain(function), laid_words({*form_of(function).parameters})
-    aliases, is_sum = aliases_of(form_of(function).parameters), function.__name__ in arguments.NUMBERS_BETWEEN
+    where, form = function.__name__, form_of(function).parameters
+    plain, laid = _plain(function), laid_words({*form})
+    aliases, is_sum = aliases_of(where, form), where in arguments.NUMBERS_BETWEEN
 
     def call(*args, **kwargs):
         if overrides.active and (found := overrides.find((*args, *kwargs.values()))) is not None:
             return overrides.dispatch(public.exported, args, kwargs, found)
         if is_sum:
-            args, kwargs = arguments.numbers_by_name(function.__name__, args, kwargs)
+            args, kwargs = arguments.numbers_by_name(where, args, kwargs)
         if kwargs and aliases:
-            kwargs = renamed(function.__name__, aliases, kwargs)
+            kwargs = renamed(where, aliases, kwargs)
         if laid and not laid.isdisjoint(kwargs):
-            return laid_out(function.__name__, call, args, kwargs)
+            return laid_out(where, call, args, kwargs)
         for k, name, classes, read in plain:
             value = args[k] if k < len(args) else kwargs.get(name, read)
             if value is not read and not isinstance(value, classes):
@@ -272,20 +273,18 @@ def explained(function: Callable) -> Callable:
                 try:
                     read(value, name)
                 except PellucidError as error:
-                    raise named(function.__name__, error) from None
+                    raise named(where, error) from None
         try:
             return function(*args, **kwargs)
         except PellucidError as error:
             # Other ops have put their names before theirs.
             known = re.match(r"[\w.]+(\(\))?: |device ", str(error))
-            raise error if known else named(function.__name__, error) from None
+            raise error if known else named(where, error) from None
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as problem:
             for error in _mistakes(function, args, kwargs):
-                raise named(function.__name__, error) from None
-            other = arguments.without_axes(function.__name__, problem, args, kwargs)
-            if other is problem:
-                raise
-            raise other from problem
+                raise named(where, error) from None
+            other = arguments.without_axes(where, problem, args, kwargs)
+            raise other from (None if other is problem else problem)
 
     public: Any = wraps(function)(call)
     public.declared, public.exported = function, public

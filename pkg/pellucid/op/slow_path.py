@@ -9,7 +9,7 @@ from typing import Any
 
 from ..device import get_default_device, resolved
 from ..errors import ArgumentError, PellucidError
-from .arguments import NUMBER_SECOND, named, number_last
+from .arguments import named
 from .call_path import Route
 from .plan import run_followed
 from .plan_cache import keep_plan
@@ -103,8 +103,6 @@ def _view(o: Op, values: tuple) -> tuple[tuple, Callable]:
 def call_slowly(o: Op, values: tuple) -> Any:
     """A call that found no plan, or asks for none since a key settles symbols: prepare, make arguments
     regular, plan, keep the plan, run."""
-    if o.name in NUMBER_SECOND:
-        values = number_last(o.public, values)
     if (found := overrides.find(values)) is not None:
         return overrides.of_op(o, o.call, values, found)
     if batched is not None and has_batched(values):

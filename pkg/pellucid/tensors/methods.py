@@ -267,25 +267,31 @@ class _Methods(Tensor):
 
 
 def _reflected(function):
+    forward = operator_of(function.op)
+
     def operator(self, other):
-        return function(other, self)
+        return forward(other, self)
 
     return operator
+
+
+_divided = operator_of(division.div.op)
 
 
 def _number_over(self, other):
     """``other / self`` of a number. The reciprocal of a half is rounded first, as in PyTorch."""
     if self._meta.dtype in LARGEST_HALF:
         return functions.reciprocal(self) * other
-    return division.div(other, self)
+    return _divided(other, self)
 
 
 def _or_not(function):
     """An operator that lets Python try the other operand when this one cannot take it."""
+    compare = operator_of(function.op)
 
     def operator(self, other):
         if isinstance(other, (Tensor, int, float, complex, np.generic, np.ndarray)):
-            return function(self, other)
+            return compare(self, other)
         return NotImplemented
 
     return operator
@@ -304,7 +310,7 @@ OPERATORS = {
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
     "__sub__": arithmetic.sub,
-    "__rsub__": arithmetic.rsub,
+    "__rsub__": _reflected(arithmetic.sub),
     "__mul__": arithmetic.mul,
     "__rmul__": arithmetic.mul,
     "__truediv__": division.div,
@@ -338,18 +344,18 @@ OPERATORS = {
     "__le__": comparison.le,
     "__gt__": comparison.gt,
     "__ge__": comparison.ge,
-    "__iadd__": in_place(arithmetic.add.op),
-    "__isub__": in_place(arithmetic.sub.op),
-    "__imul__": in_place(arithmetic.mul.op),
-    "__itruediv__": in_place(division.div.op),
-    "__ifloordiv__": in_place(division.floor_divide.op),
-    "__imod__": in_place(division.remainder.op),
-    "__ipow__": in_place(arithmetic.pow.op),
-    "__iand__": in_place(bitwise.bitwise_and.op),
-    "__ior__": in_place(bitwise.bitwise_or.op),
-    "__ixor__": in_place(bitwise.bitwise_xor.op),
-    "__ilshift__": in_place(bitwise.bitwise_left_shift.op),
-    "__irshift__": in_place(bitwise.bitwise_right_shift.op),
+    "__iadd__": in_place(arithmetic.add.op, operator=True),
+    "__isub__": in_place(arithmetic.sub.op, operator=True),
+    "__imul__": in_place(arithmetic.mul.op, operator=True),
+    "__itruediv__": in_place(division.div.op, operator=True),
+    "__ifloordiv__": in_place(division.floor_divide.op, operator=True),
+    "__imod__": in_place(division.remainder.op, operator=True),
+    "__ipow__": in_place(arithmetic.pow.op, operator=True),
+    "__iand__": in_place(bitwise.bitwise_and.op, operator=True),
+    "__ior__": in_place(bitwise.bitwise_or.op, operator=True),
+    "__ixor__": in_place(bitwise.bitwise_xor.op, operator=True),
+    "__ilshift__": in_place(bitwise.bitwise_left_shift.op, operator=True),
+    "__irshift__": in_place(bitwise.bitwise_right_shift.op, operator=True),
 }
 
 

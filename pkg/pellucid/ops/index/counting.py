@@ -286,6 +286,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         raise RangeError(f"histc: takes bins > 0 and a finite range min <= max, not {bins}, {low} to {high}.")
     x = input.detach().reshape(-1)
     wide = x.float() if x._meta.dtype in dt.LARGEST_HALF else x
+    if high - low > wide._meta.dtype.largest:
+        raise RangeError(
+            f"histc: the range from {low} to {high} is longer than {wide._meta.dtype} holds. Give min and "
+            "max, or scale the numbers."
+        )
     return occurrences(parts_of(wide, low, high, high - low, count), count).to(x.dtype)
 
 

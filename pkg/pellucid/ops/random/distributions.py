@@ -205,7 +205,12 @@ rand_like, randn_like = _like(rand, "rand"), _like(randn, "randn")
 
 @function(aten=("randperm.default", "randperm.generator"))
 def randperm(
-    n: int, *, dtype: DType | None = None, device=None, generator: Generator | None = None
+    n: int,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    generator: Generator | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """The integers from 0 to before ``n`` in random order."""
     n = index(n, "n")
@@ -213,7 +218,8 @@ def randperm(
         raise ShapeError(f"randperm: n is {n}; there are no permutations of fewer than 0 integers.")
     keys = words(2 * n, *chosen(generator).take(2 * n)).reshape(n, 2).astype(np.uint64)
     order = np.argsort(keys[:, 0] << np.uint64(32) | keys[:, 1], kind="stable")
-    return tensor(order.astype(np.int64), dtype=dt.int64 if dtype is None else dtype, device=device)
+    d = dt.int64 if dtype is None else dtype
+    return tensor(order.astype(np.int64), dtype=d, device=device, requires_grad=requires_grad)
 
 
 def _chance(input, seed_low, seed_high, offset_low, offset_high):

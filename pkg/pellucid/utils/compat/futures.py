@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from types import GenericAlias
 from typing import Any
 
 from ...errors import ArgumentError, DeviceError
+
+log = logging.getLogger(__name__)
 
 
 class Future:
@@ -74,25 +77,39 @@ class Future:
         if self._found:
             raise ArgumentError("Future: its result is set already.")
         self._found.append((result, error))
-        for function in self._waiting:
+        waiting, self._waiting = self._waiting, []
+        for function in waiting:
+            self._call(function)
+
+    def _call(self, function: Callable) -> None:
+        """Call a function of this future, which is done; what it raises is told and goes no further."""
+        try:
             function(self)
+        except Exception:
+            log.exception("Future: a function that waited for the result raised an error.")
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
-        """Call a function with this future when it is done; at once if it is."""
+        """Call a function with this future when it is done; at once if it is.
+
+        What it raises is logged. Whoever sets the result goes on, and so do the functions behind it.
+        """
         if self._found:
-            callback(self)
+            self._call(callback)
         else:
             self._waiting.append(callback)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of what a function makes of this one when it is done."""
+        """The future of what a function makes of this one when it is done, which has its exceptions, too."""
         out = Future()
 
         def follow(done: Future) -> None:
             try:
                 result = callback(done)
             except Exception as error:
-                out.set_exception(error)
+                text = f"Future: the function given to then raised {type(error).__name__}: {error}"
+                problem = RuntimeError(text)
+                problem.__cause__ = error
+                out.set_exception(problem)
             else:
                 out.set_result(result)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -134,16 +135,16 @@ def custom_op(name: str, fn: Callable | None = None, /, *, device_types: Any = N
 
 _ARGUMENT = re.compile(r"^[\w.]+(?:\([^)]*\))?(?:\[\d*\])?\??\s+(\w+)(?:\s*=\s*(.+))?$")
 _VALUES = {"None": None, "True": True, "False": False}
+# What is between commas of a schema: texts and brackets as a whole, and anything else.
+_PART = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|\([^)]*\)|[^,"'\[(])+""")
 
 
 def _value(text: str) -> Any:
     """A default of a schema."""
     if text in _VALUES:
         return _VALUES[text]
-    if text[:1] in "\"'":
-        return text[1:-1]
-    if text[:1] == "[":
-        return [_value(part.strip()) for part in text[1:-1].split(",") if part.strip()]
+    if text[:1] in "\"'[":
+        return literal_eval(text)
     return float(text) if re.search(r"[.e]", text) else int(text)
 
 
@@ -151,7 +152,7 @@ def _read(schema: str) -> Signature:
     """The signature that a schema such as ``(Tensor x, int k=1) -> Tensor`` says."""
     inner = schema[schema.index("(") + 1 : schema.rindex("->")].strip().removesuffix(")")
     kind, found = Parameter.POSITIONAL_OR_KEYWORD, []
-    for part in re.split(r",\s*(?![^\[(]*[\])])", inner):
+    for part in _PART.findall(inner):
         if part.strip() == "*":
             kind = Parameter.KEYWORD_ONLY
         elif part.strip():
