@@ -20,6 +20,7 @@ from ..tensors.dtypes import int64, promote_types
 from ..tensors.shape import axis, index
 from ..tensors.tensor import Tensor
 from . import attention as _attention  # noqa: F401  (declares what it exports here)
+from . import likelihood_loss as _likelihood_loss  # noqa: F401  (declares what it exports here)
 from . import loss as _loss  # noqa: F401  (declares what it exports here)
 from . import margin_loss as _margin_loss  # noqa: F401  (declares what it exports here)
 from . import sequence_loss as _sequence_loss  # noqa: F401  (declares what it exports here)

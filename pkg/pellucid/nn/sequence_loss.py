@@ -20,7 +20,8 @@ from ..tensors.construct import tensor
 from ..tensors.dtypes import int64
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
-from .loss import cross_entropy, reduced
+from .likelihood_loss import cross_entropy
+from .loss import reduced
 
 # The logarithm of a path that there is not: finite, so that sums and their derivatives stay numbers.
 _NEVER = -1e30

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...errors import ArgumentError, RangeError
-from ...nn.loss import cross_entropy, mse_loss
+from ...nn.likelihood_loss import cross_entropy
+from ...nn.loss import mse_loss
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...nn.utils import clip_grad_norm_

@@ -1,4 +1,4 @@
-"""Losses as modules; what they compute stands in loss.py."""
+"""Losses as modules; what they compute stands in the files of losses beside this folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ...tensors.tensor import Tensor
-from .. import functional, loss, margin_loss
+from .. import functional, likelihood_loss, loss, margin_loss
 from ..older_reduction import reduction_of
 from .module import Configured, Module
 
@@ -90,7 +90,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.nll_loss(
+        return likelihood_loss.nll_loss(
             input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
         )
 
@@ -123,7 +123,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.cross_entropy(
+        return likelihood_loss.cross_entropy(
             input,
             target,
             self.weight,
@@ -137,7 +137,7 @@ class BCELoss(_WeightedLoss):
     """Cross entropy of two classes by probabilities; see `functional.binary_cross_entropy`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+        return likelihood_loss.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
@@ -157,7 +157,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.binary_cross_entropy_with_logits(
+        return likelihood_loss.binary_cross_entropy_with_logits(
             input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
         )
 
@@ -176,7 +176,7 @@ class KLDivLoss(_Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return loss.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+        return likelihood_loss.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class _Measured(_Loss, Configured):
