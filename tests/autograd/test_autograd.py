@@ -431,7 +431,7 @@ def test_deep_graphs_need_no_recursion(device):
 
 def test_names_of_nodes(device):
     x = leaf([1.0], device)
-    assert repr((x + 1).grad_fn) == "<AddBackward0>"
+    assert repr((x + 1).grad_fn).startswith("<AddBackward0 object at 0x")
     (end, place), _ = (x + 1).grad_fn.next_functions
     assert end.variable is x
     assert (end.name(), end.next_functions, place) == ("torch::autograd::AccumulateGrad", (), 0)

@@ -227,3 +227,58 @@ def test_multithreading_is_accepted():
         (x * 2).sum().backward()
     assert x.grad.item() == 2
     assert pellucid.autograd.set_multithreading_enabled(True).clone().mode
+
+
+def test_nodes_are_called_as_pytorchs():
+    """By the name of their class, by ``name()``, where a tensor is printed and where the graph is walked."""
+    calls = [
+        lambda t, x: x + 1, lambda t, x: 1 - x, lambda t, x: x.detach() - x, lambda t, x: x**2,
+        lambda t, x: 2**x, lambda t, x: x**x, lambda t, x: x.sum(), lambda t, x: x[0].sum(0),
+        lambda t, x: x.mean(1), lambda t, x: x.max(), lambda t, x: x.max(0)[0], lambda t, x: x.clamp(0, 1),
+        lambda t, x: x.clamp(x, x), lambda t, x: x @ x, lambda t, x: x[0] @ x[0], lambda t, x: x @ x[0],
+        lambda t, x: x[None].bmm(x[None]), lambda t, x: x[None, None] @ x, lambda t, x: x.t(),
+        lambda t, x: x.mT,
+        lambda t, x: t.nn.functional.linear(x, x, x[0]), lambda t, x: t.nn.functional.linear(x, x),
+        lambda t, x: t.nn.functional.linear(x[None], x, x[0]), lambda t, x: t.stack([x, x]),
+        lambda t, x: t.nn.functional.mse_loss(x, x.detach()), lambda t, x: x[x > 0], lambda t, x: x[[0, 1]],
+        lambda t, x: t.nn.functional.cross_entropy(x, t.tensor([0, 1])), lambda t, x: x.log1p(),
+        lambda t, x: t.nn.functional.binary_cross_entropy_with_logits(x, x.detach()), lambda t, x: x.half(),
+        lambda t, x: t.nn.functional.smooth_l1_loss(x, x.detach()), lambda t, x: x.norm(),
+        lambda t, x: t.nn.functional.conv2d(x[None, None], x[None, None]), lambda t, x: x.clone().copy_(x),
+        lambda t, x: t.nn.functional.max_pool2d(x[None], 2), lambda t, x: x.square(),
+        lambda t, x: t.nn.functional.layer_norm(x, (2,)), lambda t, x: t.linalg.inv(x),
+        lambda t, x: t.linalg.eigh(x)[0],
+    ]  # fmt: skip
+    for k, call in enumerate(calls):
+        found = []
+        for lib in (torch, pellucid):
+            with lib.device("cpu"):
+                x = lib.tensor([[0.5, 0.25], [0.125, 0.75]], requires_grad=True)
+                out = call(lib, x)
+                name = type(out.grad_fn).__name__
+                assert isinstance(out.grad_fn, lib.autograd.graph.Node)
+                assert repr(out.grad_fn).startswith(f"<{name} object at 0x")
+                assert f"grad_fn=<{name}>" in repr(out)
+                after = out.exp().grad_fn.next_functions[0][0]
+                found.append((name, out.grad_fn.name(), type(after).__name__))
+        assert found[0] == found[1], k
+
+
+def test_the_node_of_a_function_is_called_after_it():
+    for lib in (torch, pellucid):
+
+        class Doubled(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * 2
+
+        out = Doubled.apply(lib.ones(1, requires_grad=True, device="cpu"))
+        assert type(out.grad_fn).__name__ == out.grad_fn.name() == "DoubledBackward"
+        out.backward()
+        x = lib.ones(1, requires_grad=True, device="cpu")
+        leaf = (x * 2).grad_fn.next_functions[0][0]
+        assert (type(leaf).__name__, leaf.name()) == ("AccumulateGrad", "torch::autograd::AccumulateGrad")

@@ -4,7 +4,7 @@ the node of an op whose gradient is a walk through its definition."""
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
 from .edges import LEAF, edge
 from .grad_mode import grad_enabled, under
-from .nodes import AFTER, BEFORE, Node, behind, freed, leading, unpack
+from .nodes import AFTER, BEFORE, Node, behind, freed, targets, unpack
 
 # While anomalies are looked for: runs a node and looks at its gradients; see `anomaly`.
 anomalies: list[Callable[[Node, list, bool], dict[str, Any]]] = []
@@ -59,7 +59,7 @@ def walk(
     for k, t in enumerate(inputs or []):
         wanted.setdefault((id(t),) if t._node is LEAF else (t._node, t._index), []).append(k)
     ends = {place[0] for place in wanted}
-    passing = leading([t._node for t, _ in roots if t._node is not LEAF], ends) if wanted else None
+    passing = _leading([t._node for t, _ in roots if t._node is not LEAF], ends) if wanted else None
 
     def send(target: Any, g: Tensor) -> None:
         if isinstance(target, tuple):
@@ -227,6 +227,32 @@ def _hooked(hook: Any, g: Tensor) -> Tensor:
             "gradient that it was given."
         )
     return changed
+
+
+def _leading(roots: Iterable[Node], ends: set[Any]) -> set[Node]:
+    """The nodes from which a way goes on to one of some ends, which are nodes or identities of leaves.
+
+    Nodes that were recorded before all of the ends cannot, so a walk within a long graph looks at its own
+    part only.
+    """
+    nodes = [end for end in ends if isinstance(end, Node)]
+    first = min(n.sequence for n in nodes) if len(nodes) == len(ends) else 0
+    found: set[Node] = set()
+    seen: set[Node] = set()
+    todo = [(node, False) for node in roots]
+    while todo:
+        at, done = todo.pop()
+        if done:
+            if any(
+                (t[0] in ends or t[0] in found) if isinstance(t, tuple) else id(t) in ends
+                for t in targets(at)
+            ):
+                found.add(at)
+        elif at not in seen:
+            seen.add(at)
+            todo.append((at, True))
+            todo += [(t[0], False) for t in targets(at) if isinstance(t, tuple) and t[0].sequence >= first]
+    return found
 
 
 class CompositeNode(Node):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from ..errors import ArgumentError, GradientError
@@ -80,9 +81,6 @@ class AccumulateGrad:
     def __hash__(self) -> int:
         return id(self.variable)
 
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad of {tuple(self.variable.shape)}>"
-
 
 class Node:
     """One recorded op: what its formulas need, and where the gradients of its inputs go.
@@ -96,6 +94,7 @@ class Node:
         "_metadata",
         "edges",
         "hooks",
+        "label",
         "op",
         "outputs",
         "released",
@@ -122,7 +121,11 @@ class Node:
         """Where the gradients of its inputs go: nodes with the number of their result; of leaves an
         `AccumulateGrad` and 0."""
         return tuple(
-            (None, 0) if t is None else t if isinstance(t, tuple) else (AccumulateGrad(t), 0)
+            (None, 0)
+            if t is None
+            else (t[0].shown(), t[1])
+            if isinstance(t, tuple)
+            else (AccumulateGrad(t), 0)
             for *_, t, _ in self.places()
         )
 
@@ -175,7 +178,13 @@ class Node:
 
     def name(self) -> str:
         """The node's name as PyTorch prints it, such as AddBackward0."""
-        return "".join(part.capitalize() for part in self.public.split("_")) + "Backward0"
+        return name_of(self)
+
+    def shown(self) -> Node:
+        """The node as programs see it: its class is called as PyTorch's would be."""
+        plain = getattr(self, "plain", type(self))
+        self.__class__ = _class_of(plain, self.name().rpartition("::")[2])
+        return self
 
     def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
         """The gradients of the inputs from those of the results, of which some may be None.
@@ -217,7 +226,65 @@ class Node:
         return found
 
     def __repr__(self) -> str:
-        return f"<{self.name()}>"
+        return f"<{self.name().rpartition('::')[2]} object at {id(self):#x}>"
+
+
+@cache
+def _class_of(plain: type[Node], name: str) -> type[Node]:
+    return type(name, (plain,), {"__slots__": (), "plain": plain})
+
+
+# What PyTorch's nodes are called where it is not the function's name, and which of several they are.
+_OTHERWISE = {
+    "batch_norm": "NativeBatchNorm", "cholesky": "LinalgCholeskyEx", "cholesky_ex": "LinalgCholeskyEx",
+    "dropout": "Mul",
+    **{f"conv{kind}{n}d": "Convolution" for kind in ("", "_transpose") for n in (1, 2, 3)},
+    "eigh": "LinalgEigh", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "log1p": "Log1P",
+    "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh", "solve": "LinalgSolveEx",
+    "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
+}  # fmt: skip
+_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices"}
+_PRODUCTS = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
+
+
+def name_of(node: Node) -> str:
+    """PyTorch's name of a node."""
+    if (label := getattr(node, "label", None)) is not None:
+        return label
+    public, saved = node.public.removeprefix("linalg."), node.saved
+    if public in _WHOLE:
+        return _WHOLE[public]
+    number, is_given = 0, isinstance(saved.get("exponent", saved.get("min")), Saved)
+    base = "".join(part.capitalize() for part in public.split("_"))
+    base = _OTHERWISE.get(public, f"Linalg{base}" if public != node.public else base)
+    if public in ("sum", "mean", "prod", "median", "squeeze"):
+        number = int(saved.get("dim") is not None)
+    elif public in ("max", "min"):
+        number = int("dim" not in saved)
+    elif public == "pow":
+        number = int(is_given) + (is_given and not isinstance(saved["input"], Saved))
+    elif public == "clamp":
+        number = int(not (is_given or isinstance(saved.get("max"), Saved)))
+    elif public == "matmul":
+        base = _PRODUCTS.get((saved["input_meta"].rank, saved["other_meta"].rank), "UnsafeView")
+    elif public == "max_pool" and (axes := len(saved["windows"].image)) > 1:
+        base = f"MaxPool{axes}DWithIndices"
+    elif public == "linear":
+        names = ("Mm", "UnsafeView"), ("Addmm", "View")
+        base = names["bias" in node.edges][node.outputs[0].rank > 2]
+    return f"{base}Backward{number}"
+
+
+def labelled(name: str, t: Tensor) -> Tensor:
+    """A tensor that several ops made where PyTorch has one node, whose name its node then has.
+
+    Args:
+        name: such as MseLossBackward0.
+        t: what the last of these ops made.
+    """
+    if t._node is not None and t._node is not LEAF:
+        t._node.label = name
+    return t
 
 
 def freed(where: str) -> GradientError:
@@ -246,32 +313,6 @@ def targets(node: Node) -> Iterator[Any]:
         for target, _ in found if isinstance(found, list) else (found,):
             if target is not None:
                 yield target
-
-
-def leading(roots: Iterable[Node], ends: set[Any]) -> set[Node]:
-    """The nodes from which a way goes on to one of some ends, which are nodes or identities of leaves.
-
-    Nodes that were recorded before all of the ends cannot, so a walk within a long graph looks at its own
-    part only.
-    """
-    nodes = [end for end in ends if isinstance(end, Node)]
-    first = min(n.sequence for n in nodes) if len(nodes) == len(ends) else 0
-    found: set[Node] = set()
-    seen: set[Node] = set()
-    todo = [(node, False) for node in roots]
-    while todo:
-        at, done = todo.pop()
-        if done:
-            if any(
-                (t[0] in ends or t[0] in found) if isinstance(t, tuple) else id(t) in ends
-                for t in targets(at)
-            ):
-                found.add(at)
-        elif at not in seen:
-            seen.add(at)
-            todo.append((at, True))
-            todo += [(t[0], False) for t in targets(at) if isinstance(t, tuple) and t[0].sequence >= first]
-    return found
 
 
 class Saved:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..autograd.composed import composed
 from ..autograd.formulas import without
+from ..autograd.nodes import labelled
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import boolean, number
 from ..op.public import function
@@ -70,9 +71,8 @@ def nll_loss(
     else:
         factor = gather(weight, 0, safe.reshape(-1)).reshape(tuple(target.shape)).masked_fill(ignored, 0.0)
     loss = (picked * factor if weight is not None else picked).masked_fill(ignored, 0.0)
-    if reduction == "mean":
-        return loss.sum() / factor.sum()
-    return reduced(loss, reduction)
+    out = loss.sum() / factor.sum() if reduction == "mean" else reduced(loss, reduction)
+    return labelled("NllLossBackward0" if input.dim() < 3 else "NllLoss2DBackward0", out)
 
 
 @function(exports="nn.functional", aten=f"cross_entropy_loss.default({_ATEN}, label_smoothing=0.0)")
@@ -174,7 +174,8 @@ def binary_cross_entropy(
     """
     same_shape("binary_cross_entropy", input, target, weight)
     loss = bernoulli(input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = reduced(loss if weight is None else loss * weight, reduction)
+    return labelled("BinaryCrossEntropyBackward0", loss)
 
 
 def _logistic_grad(g, input, target, pos_weight):
@@ -230,7 +231,8 @@ def binary_cross_entropy_with_logits(
     no_integers("binary_cross_entropy_with_logits", input if target.dtype is bool_ else target)
     loss = _logistic(input, target, pos_weight)
     loss = loss if target.dtype is bool_ else loss.to(target.dtype)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = reduced(loss if weight is None else loss * weight, reduction)
+    return labelled("BinaryCrossEntropyWithLogitsBackward0", loss)
 
 
 def _entropy_grad(g, target):

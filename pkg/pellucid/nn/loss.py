@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ..autograd.nodes import labelled
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import number
 from ..op.public import function
@@ -95,7 +96,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     _real("mse_loss", input, target)
     _broadcast("mse_loss", input, target)
     input, target = _numbers(input, target)
-    return _weighted("mse_loss", (input - target).square(), input, weight, reduction)
+    loss = (input - target).square()
+    return labelled("MseLossBackward0", _weighted("mse_loss", loss, input, weight, reduction))
 
 
 @function(exports="nn.functional", aten="l1_loss.default(self, target, reduction=1)")
@@ -133,7 +135,7 @@ def huber_loss(
     if weight is not None:
         same_shape("huber_loss", input, weight, what="weight")
         loss = loss * weight
-    return reduced(loss, reduction)
+    return labelled("HuberLossBackward0", reduced(loss, reduction))
 
 
 @function(exports="nn.functional")
@@ -153,4 +155,4 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         return l1_loss(input, target, reduction=reduction)
     no_integers("smooth_l1_loss", input if input.dtype.kind in "fc" else target)
     _broadcast("smooth_l1_loss", input, target)
-    return reduced(huber(input, target, beta) / beta, reduction)
+    return labelled("SmoothL1LossBackward0", reduced(huber(input, target, beta) / beta, reduction))

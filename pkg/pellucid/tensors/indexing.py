@@ -9,7 +9,7 @@ import numpy as np
 
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.nodes import Node
+from ..autograd.nodes import Node, labelled
 from ..errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
@@ -177,12 +177,12 @@ def get(x: Tensor, key: Any) -> Tensor:
     if _is_mask(key):
         mask = _as_index(key, x)
         _check_mask(mask, x, 0)
-        return select_rows(x, mask)
+        return labelled("IndexBackward0", select_rows(x, mask))
     x, index = _resolve(x, key)
     if not index:
         copies = any(map(_is_truth, key if isinstance(key, tuple) else (key,)))
         return movement.clone(x) if copies else x
-    return take_at(x, index)
+    return labelled("IndexBackward0", take_at(x, index))
 
 
 class _Masked(NamedTuple):

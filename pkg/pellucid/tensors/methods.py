@@ -10,6 +10,7 @@ from types import FunctionType
 import numpy as np
 
 from ..autograd import backward
+from ..autograd.nodes import labelled
 from ..device import device as Device
 from ..device import resolved
 from ..errors import ArgumentError, DeviceError, GradientError, ShapeError
@@ -268,14 +269,10 @@ class _Methods(Tensor):
 
 def _reflected(function):
     forward = operator_of(function.op)
-
-    def operator(self, other):
-        return forward(other, self)
-
-    return operator
+    return lambda self, other: forward(other, self)
 
 
-_divided = operator_of(division.div.op)
+_divided, _less = operator_of(division.div.op), operator_of(arithmetic.sub.op)
 
 
 def _number_over(self, other):
@@ -283,6 +280,12 @@ def _number_over(self, other):
     if self._meta.dtype in LARGEST_HALF:
         return functions.reciprocal(self) * other
     return _divided(other, self)
+
+
+def _from(self, other):
+    """``other - self``, whose node has the name of `rsub`'s beside a number."""
+    out = _less(other, self)
+    return out if isinstance(other, Tensor) else labelled("RsubBackward1", out)
 
 
 def _or_not(function):
@@ -298,19 +301,15 @@ def _or_not(function):
 
 
 QUERIES = (
-    queries.is_conj,
-    queries.is_inference,
-    queries.is_neg,
-    queries.is_nonzero,
-    queries.is_same_size,
+    queries.is_conj, queries.is_inference, queries.is_neg, queries.is_nonzero, queries.is_same_size,
     queries.is_signed,
-)
+)  # fmt: skip
 
 OPERATORS = {
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
     "__sub__": arithmetic.sub,
-    "__rsub__": _reflected(arithmetic.sub),
+    "__rsub__": _from,
     "__mul__": arithmetic.mul,
     "__rmul__": arithmetic.mul,
     "__truediv__": division.div,

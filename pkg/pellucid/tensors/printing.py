@@ -82,7 +82,7 @@ def describe(x: Tensor) -> str:
     if x._node is LEAF:
         suffixes.append("requires_grad=True")
     elif x._node is not None:
-        suffixes.append(f"grad_fn={x._node!r}")
+        suffixes.append(f"grad_fn=<{x._node.name().rpartition('::')[2]}>")
     return _joined("tensor(" + _values(x), suffixes) + ")"
 
 

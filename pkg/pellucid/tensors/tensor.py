@@ -96,7 +96,7 @@ class Tensor(Portable):
     @property
     def grad_fn(self):
         """The node of the graph that computed it, or None for a leaf."""
-        return None if self.is_leaf else self._node
+        return None if self.is_leaf else self._node.shown()
 
     @property
     def itemsize(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.edges import LEAF
+from ...autograd.nodes import labelled
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import any_number
@@ -265,7 +266,7 @@ def bmm(input: Tensor, mat2: Tensor, out_dtype: DType | None = None, *, out: Ten
     if input.dim() == 3 and mat2.dim() == 3 and input.shape[0] != mat2.shape[0]:
         batches = f"{input.shape[0]} and {mat2.shape[0]}"
         raise ShapeError(f"bmm: the batches are {batches}. They must be equal; matmul broadcasts.")
-    return _ranked("bmm", (3, 3), _widened("bmm", out_dtype, input, mat2), out)
+    return labelled("BmmBackward0", _ranked("bmm", (3, 3), _widened("bmm", out_dtype, input, mat2), out))
 
 
 @function(method=True)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...autograd.nodes import labelled
 from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ...op.arguments import by_name
 from ...op.declaration import Call, function, op
@@ -183,7 +184,7 @@ def stack(tensors: list[Tensor], dim: int = 0, *, out: Tensor | None = None) -> 
                 f"stack: tensor 0 has shape {tuple(first)} and tensor {j} {tuple(m.shape)}; all must have "
                 "the same. Use cat to join along an axis that they have."
             )
-    return _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out)
+    return labelled("StackBackward0", _join_as("stack", [unsqueeze(x, k) for x in tensors], k, out))
 
 
 def _stack(name: str, doc: str, as_part: Callable, dim: int | None) -> Callable[..., Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ...autograd.nodes import labelled
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...op.arguments import by_name, element_type, integers
 from ...op.declaration import Call, function, op
@@ -225,7 +226,7 @@ def t(input: Tensor) -> Tensor:
     """
     if input._meta.rank > 2:
         raise ShapeError(f"t: takes at most two axes, not {input._meta.rank}. Use transpose(dim0, dim1).")
-    return transpose(input, 0, 1) if input._meta.rank == 2 else input
+    return labelled("TBackward0", transpose(input, 0, 1)) if input._meta.rank == 2 else input
 
 
 @function(method=True, aten=("movedim.int", "movedim.intlist"))
