@@ -1377,12 +1377,14 @@ def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the value is neither infinite nor NaN."""
 
 def isin(
-    elements: Tensor | _float,
-    test_elements: Tensor | _float,
+    elements: Tensor | _float = ...,
+    test_elements: Tensor | _float = ...,
     *,
     assume_unique: _bool = False,
     invert: _bool = False,
     out: Tensor | None = None,
+    element: Tensor | _float = ...,
+    test_element: Tensor | _float = ...,
 ) -> Tensor:
     """Whether each element is one of others; ``invert`` whether it is none."""
 
@@ -1997,12 +1999,14 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def ormqr(
     input: Tensor,
-    tau: Tensor,
-    other: Tensor,
+    tau: Tensor = ...,
+    other: Tensor = ...,
     left: _bool = True,
     transpose: _bool = False,
     *,
     out: Tensor | None = None,
+    input2: Tensor = ...,
+    input3: Tensor = ...,
 ) -> Tensor:
     """The product of Q, as `geqrf` has it, with a matrix."""
 
@@ -2180,6 +2184,7 @@ def randperm(
     dtype: DType | None = None,
     device=None,
     generator: Generator | None = None,
+    requires_grad: _bool = False,
     out: Tensor | None = None,
     layout: _Layout | None = None,
     memory_format: _MemoryFormat | None = None,
@@ -2744,7 +2749,9 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal length (the last may be shorter)."""
 
-def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
+def unsafe_split(
+    tensor: Tensor = ..., split_size: _int = ..., dim: _int = 0, *, axis: _int = ..., input: Tensor = ...
+) -> tuple[Tensor, ...]:
     """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
 
 def unsafe_split_with_sizes(

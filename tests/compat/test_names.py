@@ -71,6 +71,26 @@ def test_layers_are_found_where_pytorch_has_them():
     assert done.stdout.strip() == "done", done.stderr
 
 
+def test_what_is_printed_has_pytorchs_names():
+    script = """
+        import pellucid
+        before = repr((pellucid.float32, pellucid.Size([1, 2]), pellucid.strided))
+        pellucid.compat.install()
+        import torch
+        print(before, [torch.float32, torch.Size([1, 2]), torch.strided, torch.channels_last])
+        print(torch.ones(1, dtype=torch.int32, device="cpu"), torch.ones(1, device="cpu").max(0))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "(pellucid.float32, Size([1, 2]), pellucid.strided) "
+        "[torch.float32, torch.Size([1, 2]), torch.strided, torch.channels_last]",
+        "tensor([1], device='cpu', dtype=torch.int32) torch.return_types.max(",
+        "values=tensor(1., device='cpu'),",
+        "indices=tensor(0, device='cpu'))",
+    ], done.stderr
+
+
 def test_modules_by_device():
     of = pellucid.get_device_module
     assert not of("cuda").is_available()

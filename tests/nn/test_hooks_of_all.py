@@ -117,3 +117,15 @@ def test_what_hooks_put_in_the_place():
         )
 
     run(program)
+
+
+def test_modules_whose_own_hooks_were_removed_are_heard():
+    def program(lib, log):
+        m = lib.nn.Sequential(lib.nn.Linear(2, 2, device="cpu"), lib.nn.Tanh())
+        m[0].register_forward_hook(lambda *given: None).remove()
+        hook = hooked(lib, "forward_hook", lambda module, given, out: log.append(type(module).__name__))
+        m(lib.ones(1, 2, device="cpu"))
+        hook.remove()
+        m(lib.ones(1, 2, device="cpu"))
+
+    assert run(program) == ["Linear", "Tanh", "Sequential"]

@@ -76,6 +76,37 @@ def test_lists_every_mismatch_and_changes_nothing(device):
     assert not m[2].bias.any().item()
 
 
+def test_counts_of_batches_may_be_missing_where_no_version_is_said():
+    """As in dictionaries that a program chose from one: before version 2 there were no counts."""
+    for lib in (torch, pellucid):
+        m = lib.nn.Sequential(lib.nn.BatchNorm1d(2))
+        m[0].num_batches_tracked.fill_(3)
+        state = m.state_dict()
+        chosen = {k: v for k, v in state.items() if "num_batches" not in k}
+        assert repr(m.load_state_dict(chosen)) == "<All keys matched successfully>"
+        assert m[0].num_batches_tracked.item() == 3
+        del chosen["0.weight"]
+        result = m.load_state_dict(chosen, strict=False)
+        assert repr(result) == "_IncompatibleKeys(missing_keys=['0.weight'], unexpected_keys=[])"
+        assert state._metadata["0"] == {"version": 2}
+        del state["0.num_batches_tracked"]
+        assert m.load_state_dict(state, strict=False).missing_keys == ["0.num_batches_tracked"]
+
+
+def test_a_prefix_is_taken_off_names():
+    from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present as theirs
+
+    from pellucid.nn.state import consume_prefix_in_state_dict_if_present as ours
+
+    for lib, consume in ((torch, theirs), (pellucid, ours)):
+        state = lib.nn.ModuleDict({"module": lib.nn.Linear(1, 1)}).state_dict()
+        consume(state, "module.")
+        assert list(state) == ["weight", "bias"]
+        assert list(state._metadata) == [""]
+        consume(state, "module.")
+        assert list(state) == ["weight", "bias"]
+
+
 def test_a_long_list_is_cut():
     m = pellucid.nn.ModuleList([pellucid.nn.Linear(1, 1, device="cpu") for _ in range(20)])
     with pytest.raises(WeightError, match=r"40 missing: .* and 20 more"):

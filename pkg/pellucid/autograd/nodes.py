@@ -183,7 +183,7 @@ class Node:
     def shown(self) -> Node:
         """The node as programs see it: its class is called as PyTorch's would be."""
         plain = getattr(self, "plain", type(self))
-        self.__class__ = _class_of(plain, self.name().rpartition("::")[2])
+        object.__setattr__(self, "__class__", _class_of(plain, self.name().rpartition("::")[2]))
         return self
 
     def gradients(self, grads: list, keep_graph: bool) -> dict[str, Any]:
@@ -243,7 +243,7 @@ _OTHERWISE = {
     "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh", "solve": "LinalgSolveEx",
     "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
 }  # fmt: skip
-_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices"}
+_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
 _PRODUCTS = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
 
 

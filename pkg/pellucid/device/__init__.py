@@ -13,12 +13,15 @@ ELSEWHERE = ("cuda", "mps", "xpu", "hpu", "xla", "mtia", "maia", "ipu", "private
 class device:
     """A device: ``webgpu`` (kernels), ``cpu`` (the numpy reference) or ``meta`` (shapes only).
 
-    Usable as a context manager, as in PyTorch. PyTorch's other kinds, such as ``"cuda"``, can be named;
+    Usable as a context manager, as in PyTorch. PyTorch's other kinds, such as ``"cuda:1"``, can be named;
     what asks for a tensor there is refused.
 
     Args:
         type: ``"webgpu"``, ``"cpu"`` or ``"meta"``; another `device` is returned as it is.
         index: its number, 0: there is one of each.
+
+    Attributes:
+        index: the number that was given, of PyTorch's other kinds; else None.
 
     Raises:
         ArgumentError: it is no name and no device.
@@ -33,22 +36,25 @@ class device:
 
     _known: dict[str, device] = {}
     type: str
-    index = None
+    index: int | None = None
 
     def __new__(cls, type: str | device, index: int | None = None) -> device:
-        if index:
-            raise _absent(f"{type}:{index}")
         if isinstance(type, device):
             return type
-        name = type.removesuffix(":0") if isinstance(type, str) else type
-        found = cls._known.get(name) if isinstance(name, str) else None
+        if not isinstance(type, str):
+            raise ArgumentError(f"device: takes a name or a device, not {type!r}.")
+        name = type if index is None else f"{type}:{index}"
+        found = cls._known.get(name)
         if found is None:
-            if not isinstance(name, str):
-                raise ArgumentError(f"device: takes a name or a device, not {name!r}.")
-            if name not in ("webgpu", "cpu", "meta", *ELSEWHERE):
-                raise _absent(type)
+            kind, colon, number = name.partition(":")
+            is_here = kind in ("webgpu", "cpu", "meta") and number in ("", "0")
+            if not (is_here or (kind in ELSEWHERE and (number.isdecimal() or not colon))):
+                raise _absent(name)
+            if is_here and colon:
+                return cls(kind)
             found = cls._known[name] = object.__new__(cls)
-            found.type = name
+            found.type = kind
+            found.index = int(number) if colon else None
         return found
 
     def __enter__(self) -> device:
@@ -59,13 +65,14 @@ class device:
         _chosen.set(_chosen.get()[:-1])
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')"
+        number = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{number})"
 
     def __str__(self) -> str:
-        return self.type
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __reduce__(self):
-        return device, (self.type,)
+        return device, (str(self),)
 
 
 def _absent(name: str) -> DeviceError:
@@ -85,7 +92,7 @@ def resolved(d: str | device | None) -> device:
         return get_default_device()
     found = device(d)
     if found.type in ELSEWHERE:
-        raise _absent(found.type)
+        raise _absent(str(found))
     return found
 
 

@@ -13,6 +13,7 @@ from ..ops.elementwise import activations
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
 from ..ops.norm import softmax as _softmax
+from ..ops.reduce.extremum import extremes
 from ..ops.shape.creation import arange, zeros
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.absent import refuse_others
@@ -206,7 +207,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise DTypeError(f"one_hot: classes must be int64, not {tensor.dtype}. Convert them with .long().")
     num_classes = index(num_classes, "one_hot: num_classes")
     if num_classes == -1:
-        num_classes = int(tensor.max().item()) + 1
+        least, most = extremes(tensor) if tensor.numel() else (-1, -1)
+        if least < 0:
+            what = "one is negative" if tensor.numel() else "there are none: give num_classes"
+            raise RangeError(f"one_hot: classes are numbers from 0 on, and {what}.")
+        num_classes = most + 1
+    if num_classes < 1 and tensor.numel():
+        raise RangeError(f"one_hot: num_classes is {num_classes}, and there are classes. Give at least one.")
     if num_classes < 1 or not tensor.numel():
         out = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
         return out.scatter(-1, tensor.unsqueeze(-1), 1)

@@ -769,7 +769,7 @@ def normalize(
 ) -> Tensor:
     """``input / max(norm(input), eps)`` along an axis."""
 
-def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
+def one_hot(tensor: Tensor = ..., num_classes: _int = -1, *, input: Tensor = ...) -> Tensor:
     """1 where the class is the value, else 0, along a new last axis."""
 
 def pad(

@@ -45,6 +45,13 @@ class HookTable(OrderedDict[int, Hook]):
 OF_ALL = HookTable()
 
 
+class OwnHooks(HookTable):
+    """Those of one module, which also listens, having none of its own any more, while all are listened to."""
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 or len(OF_ALL) > 0
+
+
 def for_recording(hook: Callable) -> Callable:
     """Mark a hook that matters only to which ops are recorded: a replay has these and need not run it."""
     hook.is_for_recording = True  # type: ignore[attr-defined]

@@ -29,13 +29,31 @@ _HOOKS = (
 )  # fmt: skip
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What did not match in `Module.load_state_dict`: ``missing_keys`` and ``unexpected_keys``."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return super().__repr__() if any(self) else "<All keys matched successfully>"
+        return f"_{super().__repr__()}" if any(self) else "<All keys matched successfully>"
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix such as "module." off the names that begin with it, in the dictionary itself.
+
+    Args:
+        state_dict: tensors by name.
+        prefix: with its dot.
+
+    Source: https://github.com/pytorch/pytorch, torch/nn/modules/utils.py
+    """
+    for name in list(state_dict):
+        if name.startswith(prefix):
+            state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    metadata: Any = getattr(state_dict, "_metadata", {})
+    for path in list(metadata):
+        if path.startswith(prefix) or (path and path == prefix.replace(".", "")):
+            metadata[path[len(prefix) :]] = metadata.pop(path)
 
 
 class _StateHook(NamedTuple):
@@ -294,4 +312,4 @@ def _take(m: Tree, name: str, t: Tensor, value: Any, assign: bool) -> None:
         m.__dict__[name] = value.detach()
 
 
-__all__ = ["IncompatibleKeys", "Stateful"]
+__all__ = ["IncompatibleKeys", "Stateful", "consume_prefix_in_state_dict_if_present"]

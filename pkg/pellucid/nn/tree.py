@@ -42,6 +42,10 @@ class Tree(Generic[M]):
     def _modules(self) -> dict[str, M | None]:
         return self._own("module")
 
+    @property
+    def _non_persistent_buffers_set(self) -> set[str]:
+        return set(self._transient)
+
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, M]]:

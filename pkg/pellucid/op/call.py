@@ -1,14 +1,34 @@
-"""One call as rules and kernels see it: metas instead of tensors, by the names of the declaration."""
+"""One call as rules and kernels see it: metas instead of tensors, by the names of the declaration; and
+classes of what a call gives several of."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..device import device as Device
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.meta import Meta, meta
+from ..tensors.shape import Size
 from .schema import Schema
+
+T = TypeVar("T", bound=type)
+
+
+def results(name: str) -> Callable[[T], T]:
+    """Let a class of several results, a named tuple, be printed as PyTorch's ``return_types.<name>``."""
+
+    def describe(self: Any) -> str:
+        parts = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
+        return f"{Size.prefix}return_types.{name}(\n{parts})"
+
+    def declare(cls: T) -> T:
+        made: Any = cls
+        made.__repr__ = describe
+        return cls
+
+    return declare
 
 
 class Call:

@@ -22,7 +22,7 @@ from ..device.stream import stream
 from ..tensors.dtypes import from_numpy_dtype
 from ..tensors.shape import index
 from .arguments import any_number, number, plain, reader
-from .call import Call
+from .call import Call, results
 from .call_path import call_path, is_taken
 from .elementwise import Elementwise, elementwise, moved
 from .planning import Op
@@ -179,7 +179,10 @@ def op(
                         f"grads, needs, {', '.join(outputs)} and a layout, such as {names[0]}_meta."
                     )
                 saved |= set(wanted) - {"g", "grads", "needs"}
-        result = namedtuple(name, outputs) if len(outputs) > 1 else None
+        result: Any = None
+        if len(outputs) > 1:
+            place = "linalg_" if public is None and exports == "linalg" else ""
+            result = results(f"{place}{public or name}")(namedtuple(name, outputs))
         mutated = () if mutates is None else (mutates,) if isinstance(mutates, str) else tuple(mutates)
         o = Op(
             name, function, tuple(arguments), dtype, rule, kernel, reference, view, composite, formulas,

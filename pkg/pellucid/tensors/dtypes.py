@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class DType:
     itemsize: int
     numpy: np.dtype | None
     rank: int = 0
+    # As what programs know the package: "torch" where `compat.install` lets it stand for PyTorch.
+    package: ClassVar[str] = "pellucid"
 
     @property
     def is_floating_point(self) -> bool:
@@ -70,7 +73,7 @@ class DType:
         return self.kind in "iu"
 
     def __repr__(self) -> str:
-        return f"pellucid.{self.name}"
+        return f"{self.package}.{self.name}"
 
     def __reduce__(self):
         return _by_name, (self.name,)

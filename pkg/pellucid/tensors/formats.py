@@ -14,13 +14,15 @@ class memory_format:
     Source: https://pytorch.org/docs/stable/tensor_attributes.html#torch.memory_format
     """
 
+    package = "pellucid"  # see `DType.package`
+
     def __init__(self, name: str, rank: int | None = None):
         self.name = name
         # The number of axes that a tensor has to have.
         self.rank = rank
 
     def __repr__(self) -> str:
-        return f"pellucid.{self.name}"
+        return f"{self.package}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name
@@ -33,11 +35,13 @@ class layout:
     Source: https://pytorch.org/docs/stable/tensor_attributes.html#torch.layout
     """
 
+    package = "pellucid"
+
     def __init__(self, name: str):
         self.name = name
 
     def __repr__(self) -> str:
-        return f"pellucid.{self.name}"
+        return f"{self.package}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name

@@ -17,13 +17,14 @@ class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of its axis lengths, as ``torch.Size``."""
 
     __slots__ = ()
+    prefix = ""  # "torch." where `compat.install` lets the package stand for PyTorch
 
     def numel(self) -> int:
         """Number of elements: the product of the lengths."""
         return prod(self)
 
     def __repr__(self) -> str:
-        return f"Size([{', '.join(map(str, self))}])"
+        return f"{self.prefix}Size([{', '.join(map(str, self))}])"
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> int: ...

@@ -235,8 +235,8 @@ class Tensor(Portable):
                 )
         self._grad = value
 
-    # The gradient that walks added up here, or None; assigning replaces it.
-    grad = property(attrgetter("_grad"), _set_grad)
+    # The gradient that walks added up here, or None; assigning replaces it, ``del`` forgets it.
+    grad = property(attrgetter("_grad"), _set_grad, lambda self: self._set_grad(None))
 
     def retain_grad(self) -> None:
         """Keep ``.grad`` of a tensor that is not a leaf."""

@@ -1063,7 +1063,16 @@ class Tensor(Portable):
         """``input != other``."""
     def orgqr(self, tau: Tensor) -> Tensor:
         """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`."""
-    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+    def ormqr(
+        self,
+        tau: Tensor = ...,
+        other: Tensor = ...,
+        left: _bool = True,
+        transpose: _bool = False,
+        *,
+        input2: Tensor = ...,
+        input3: Tensor = ...,
+    ) -> Tensor:
         """The product of Q, as `geqrf` has it, with a matrix."""
     def outer(self, vec2: Tensor) -> Tensor:
         """``out[i, j] = input[i] * vec2[j]``."""
@@ -1431,7 +1440,9 @@ class Tensor(Portable):
         data."""
     def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal length (the last may be shorter)."""
-    def unsafe_split(self, split_size: _int, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
+    def unsafe_split(
+        self, split_size: _int = ..., dim: _int = 0, *, axis: _int = ..., input: Tensor = ...
+    ) -> tuple[Tensor, ...]:
         """`split` in parts of one length. PyTorch does not see writes into them; they are views here."""
     def unsafe_split_with_sizes(self, split_sizes, dim: _int = 0, *, axis: _int = ...) -> tuple[Tensor, ...]:
         """`split` with a list of lengths."""

@@ -36,6 +36,7 @@ class _ChannelNorm(Module):
         num_batches_tracked: a buffer, int64, how many batches moved them; or None.
     """
 
+    _version = 2
     # How many axes inputs have, and whether they may lack the batch.
     _ranks: tuple[int, ...] = ()
     weight: Parameter | None
@@ -72,6 +73,12 @@ class _ChannelNorm(Module):
         count = tensor(0, dtype=int64, device=device) if tracked else None
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *more: Any) -> None:
+        # Dictionaries without a version, such as those of programs that chose from one, may lack the count.
+        if (local_metadata.get("version") or 1) < 2 and self.num_batches_tracked is not None:
+            state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *more)
 
     @no_grad
     def reset_running_stats(self) -> None:

@@ -336,7 +336,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({k}): {_shown(p)}" for k, p in enumerate(self))
+        return "\n".join(f"  ({k}): {_shown(p)}" for k, p in enumerate(self))
 
 
 class DataParallel(Module):

@@ -16,7 +16,7 @@ from ...ops.shape.creation import empty_like
 from ...tensors.absent import public as known
 from ...tensors.dtypes import DType, bfloat16, float16, float32, float64
 from ...tensors.tensor import Tensor
-from ..hooks import Hook, HookHandle, HookTable, Listened, Tap, call
+from ..hooks import Hook, HookHandle, Listened, OwnHooks, Tap, call
 from ..hooks_of_all import *  # noqa: F403
 from ..hooks_of_all import changed, registered
 from ..html import tree
@@ -154,7 +154,7 @@ class Module(Listened, Stateful["Module"]):
             raise TypeError(f"a {what}'s name must be a string, not {type(name).__name__}.")
         if not name or "." in name:
             raise KeyError(f"a {what}'s name can neither be empty nor hold a dot: {name!r}.")
-        if name not in self._kinds and hasattr(self, name):
+        if self._kinds.get(name) != what and hasattr(self, name):
             raise KeyError(f"attribute {name!r} exists already. Choose another name.")
 
     def _register(self, kind: str, name: str, value: Any) -> None:
@@ -346,7 +346,7 @@ class Module(Listened, Stateful["Module"]):
 
     def _listen(self, hook: Hook, prepend: bool) -> HookHandle:
         if "_hooks" not in self.__dict__:
-            self.__dict__["_hooks"] = HookTable()
+            self.__dict__["_hooks"] = OwnHooks()
         return HookHandle(self._hooks, hook, prepend, _looked if isinstance(hook.function, Tap) else _changed)
 
     # Copies and printing

@@ -10,6 +10,7 @@ import numpy as np
 from ...autograd.formulas import refused, without, zeros
 from ...errors import DTypeError
 from ...op.arguments import number
+from ...op.call import results
 from ...op.declaration import Call, elementwise, function, op
 from ...op.families import binary, of_tensor, of_tensors, unary
 from ...op.public import EXPORTS
@@ -82,7 +83,7 @@ frexp_mantissa = unary(
     "frexp_mantissa", "mantissa_of(input)", lambda input: np.frexp(input)[0],
     lambda g, input: g / frexp_exponent(input).exp2(), _MANTISSA, dtype=float_only, public="frexp",
 )  # fmt: skip
-Frexp = namedtuple("frexp", ("mantissa", "exponent"))
+Frexp = results("frexp")(namedtuple("frexp", ("mantissa", "exponent")))
 
 
 @function(method=True, aten="frexp.Tensor")

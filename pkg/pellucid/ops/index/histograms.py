@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, wrong
+from ...op.call import results
 from ...op.public import function
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
@@ -16,6 +17,7 @@ from ..shape.creation import linspace
 from .counting import searchsorted
 
 
+@results("histogram")
 class Histogram(NamedTuple):
     """Heights of bins, and their edges."""
 
@@ -23,6 +25,7 @@ class Histogram(NamedTuple):
     bin_edges: Tensor
 
 
+@results("histogramdd")
 class Histograms(NamedTuple):
     """Heights of bins, and the edges of each coordinate."""
 

@@ -4,12 +4,14 @@ every device.
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import ShapeError
+from ...op.call import results
 from ...op.declaration import Call, function, op
 from ...op.kernel import NATIVE, PIECE, Launch, Params, flag, is_direct, load, per_element, register_type
 from ...op.rules import refusing, same
@@ -36,6 +38,12 @@ class ValuesAndIndices(NamedTuple):
 
     values: Tensor
     indices: Tensor
+
+
+@cache
+def values_and_indices(name: str) -> Any:
+    """The class of a function's values and indices."""
+    return results(name)(type(name, (ValuesAndIndices,), {"__slots__": ()}))
 
 
 def order_launches(

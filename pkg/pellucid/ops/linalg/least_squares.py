@@ -8,6 +8,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...errors import ArgumentError, ShapeError
+from ...op.call import results
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.shape import broadcast_shapes
@@ -18,6 +19,7 @@ from .matrices import floats, matrices, square
 from .spectral import eigh, svd, svdvals
 
 
+@results("linalg_lstsq")
 class LeastSquares(NamedTuple):
     """A solution, the squares of what is left, the rank of A and its singular values."""
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ShapeError
+from ...op.call import results
 from ...op.declaration import Call, function, op
 from ...op.kernel import Launch, flag
 from ...tensors import dtypes as dt
@@ -23,6 +24,7 @@ from .triangular import solve_triangular
 SINGULAR = "the matrix is singular: element {} of the diagonal of U is 0."
 
 
+@results("linalg_lu_factor")
 class LUFactor(NamedTuple):
     """L and U in one matrix, and the rows that were exchanged."""
 
@@ -30,6 +32,7 @@ class LUFactor(NamedTuple):
     pivots: Tensor
 
 
+@results("linalg_lu_factor_ex")
 class LUFactorEx(NamedTuple):
     """L and U in one matrix, the rows that were exchanged, and 0 or the number of the first pivot that is
     0."""
@@ -39,6 +42,7 @@ class LUFactorEx(NamedTuple):
     info: Tensor
 
 
+@results("linalg_lu")
 class PLU(NamedTuple):
     """The factors of ``A = P L U``."""
 

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 from ...errors import RangeError, ShapeError
+from ...op.call import results
 from ...op.families import called
 from ...op.public import function
 from ...tensors.tensor import Tensor
@@ -21,6 +22,7 @@ from .orthogonal import QR
 from .triangular import solve_triangular
 
 
+@results("svd")
 class USV(NamedTuple):
     """The factors of ``A = U diag(S) Vᴴ``."""
 
@@ -29,6 +31,7 @@ class USV(NamedTuple):
     V: Tensor
 
 
+@results("triangular_solve")
 class Triangular(NamedTuple):
     """A solution, and the triangle that it is of."""
 

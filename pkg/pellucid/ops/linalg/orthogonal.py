@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, DTypeError, GradientError, ShapeError
+from ...op.call import results
 from ...op.declaration import Call, function, op
 from ...op.kernel import Launch
 from ...tensors.shape import Size
@@ -20,6 +21,7 @@ from .matrices import lanes, matrices, of_reals, steps, typed
 from .triangular import solve_triangular
 
 
+@results("linalg_qr")
 class QR(NamedTuple):
     """The factors of ``A = Q R``."""
 
@@ -27,6 +29,7 @@ class QR(NamedTuple):
     R: Tensor
 
 
+@results("geqrf")
 class Reflections(NamedTuple):
     """Householder vectors below the diagonal of a, R from it on, and the factors of the reflections."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...autograd.composed import composed
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, ShapeError
+from ...op.call import results
 from ...op.public import function
 from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
@@ -20,6 +21,7 @@ from .matrices import checked, one_batch, square
 from .triangular import identity
 
 
+@results("linalg_solve_ex")
 class SolveEx(NamedTuple):
     """A solution, and 0 where there is one."""
 
@@ -27,6 +29,7 @@ class SolveEx(NamedTuple):
     info: Tensor
 
 
+@results("linalg_inv_ex")
 class InverseEx(NamedTuple):
     """An inverse, and 0 where there is one."""
 
@@ -34,6 +37,7 @@ class InverseEx(NamedTuple):
     info: Tensor
 
 
+@results("linalg_slogdet")
 class SignAndLog(NamedTuple):
     """A determinant as its sign and the logarithm of its size."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import ArgumentError, GradientError, LinAlgError
+from ...op.call import results
 from ...op.declaration import Call, function, op
 from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
@@ -21,6 +22,7 @@ from .solvers import solve
 _COMPLEX = {d: dt.complex64 if REAL[d] is dt.float32 else dt.complex128 for d in REAL}
 
 
+@results("linalg_eigh")
 class Eigen(NamedTuple):
     """Eigenvalues, and eigenvectors as columns."""
 
@@ -28,6 +30,7 @@ class Eigen(NamedTuple):
     eigenvectors: Tensor
 
 
+@results("linalg_svd")
 class SVD(NamedTuple):
     """The factors of ``A = U diag(S) Vh``."""
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...op.call import results
 from ...op.declaration import function, op
 from ...op.rules import on_cpu
 from ...tensors import dtypes as dt
@@ -20,6 +21,7 @@ from .matrices import checked, one_batch, square, system, typed
 _GROWTH = (1 + sqrt(17)) / 8
 
 
+@results("linalg_ldl_factor")
 class LDL(NamedTuple):
     """L and D in one matrix, and the rows that were exchanged."""
 
@@ -27,6 +29,7 @@ class LDL(NamedTuple):
     pivots: Tensor
 
 
+@results("linalg_ldl_factor_ex")
 class LDLEx(NamedTuple):
     """L and D in one matrix, the rows that were exchanged, and 0 or the number of the first block of D
     that is 0."""

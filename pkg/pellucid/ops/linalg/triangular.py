@@ -11,6 +11,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...op.arguments import boolean
+from ...op.call import results
 from ...op.declaration import Call, function, op
 from ...op.kernel import Launch, flag, is_direct
 from ...tensors import dtypes as dt
@@ -21,6 +22,7 @@ from .matrices import checked, lanes, matrices, of_reals, one_batch, square, ste
 _NOT_DEFINITE = "the leading minor of order {} is not positive, so there is no Cholesky factorization."
 
 
+@results("linalg_cholesky_ex")
 class CholeskyEx(NamedTuple):
     """The factor, and for each matrix 0 or the order of the first minor that is not positive."""
 

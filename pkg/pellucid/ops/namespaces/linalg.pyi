@@ -94,6 +94,7 @@ def lstsq(
     out: Tensor | None = None,
     input: Tensor = ...,
     other: Tensor = ...,
+    b: Tensor = ...,
 ) -> LeastSquares:
     """The ``X`` for which ``|A X - B|`` is least, and of these the shortest; by the pseudo-inverse of
     A."""

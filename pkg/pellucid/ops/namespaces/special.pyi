@@ -13,7 +13,7 @@ from ...tensors.tensor import Tensor
 
 __all__: list[str]
 
-def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def airy_ai(input: Tensor = ..., *, out: Tensor | None = None, x: Tensor = ...) -> Tensor:
     """Airy's function Ai."""
 
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -29,22 +29,38 @@ def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel function of the second kind, of order 1."""
 
 def chebyshev_polynomial_t(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """Chebyshev's polynomial of the first kind and degree n. Of a negative degree it is 0."""
 
 def chebyshev_polynomial_u(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """Chebyshev's polynomial of the second kind and degree n. Of a negative degree it is 0."""
 
 def chebyshev_polynomial_v(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """Chebyshev's polynomial of the third kind and degree n. Of a negative degree it is 0."""
 
 def chebyshev_polynomial_w(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """Chebyshev's polynomial of the fourth kind and degree n. Of a negative degree it is 0."""
 
@@ -84,10 +100,22 @@ def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the size of the gamma function."""
 
-def hermite_polynomial_h(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+def hermite_polynomial_h(
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
+) -> Tensor:
     """The physicists' Hermite polynomial of degree n. Of a negative degree it is 0."""
 
-def hermite_polynomial_he(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+def hermite_polynomial_he(
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
+) -> Tensor:
     """The probabilists' Hermite polynomial of degree n. Of a negative degree it is 0."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -102,10 +130,22 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``exp(-|input|)`` times `i1`."""
 
-def laguerre_polynomial_l(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+def laguerre_polynomial_l(
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
+) -> Tensor:
     """Laguerre's polynomial of degree n. Of a negative degree it is 0."""
 
-def legendre_polynomial_p(input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+def legendre_polynomial_p(
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
+) -> Tensor:
     """Legendre's polynomial of degree n. Of a negative degree it is 0."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -163,29 +203,45 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
     """Rounded to the nearest integer, halves to even."""
 
-def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k0(input: Tensor = ..., *, out: Tensor | None = None, x: Tensor = ...) -> Tensor:
     """``exp(input)`` times `modified_bessel_k0`."""
 
-def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k1(input: Tensor = ..., *, out: Tensor | None = None, x: Tensor = ...) -> Tensor:
     """``exp(input)`` times `modified_bessel_k1`."""
 
 def shifted_chebyshev_polynomial_t(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """The shifted Chebyshev polynomial of the first kind and degree n. Of a negative degree it is 0."""
 
 def shifted_chebyshev_polynomial_u(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """The shifted Chebyshev polynomial of the second kind and degree n. Of a negative degree it is 0."""
 
 def shifted_chebyshev_polynomial_v(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """The shifted Chebyshev polynomial of the third kind and degree n. Of a negative degree it is 0."""
 
 def shifted_chebyshev_polynomial_w(
-    input: Tensor | _float, n: Tensor | _float, *, out: Tensor | None = None
+    input: Tensor | _float = ...,
+    n: Tensor | _float = ...,
+    *,
+    out: Tensor | None = None,
+    x: Tensor | _float = ...,
 ) -> Tensor:
     """The shifted Chebyshev polynomial of the fourth kind and degree n. Of a negative degree it is 0."""
 
@@ -197,7 +253,7 @@ def softmax(
 ) -> Tensor:
     """``out_i = exp(x_i) / sum_j exp(x_j)`` along an axis; a row of only -inf gives NaN."""
 
-def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def spherical_bessel_j0(input: Tensor = ..., *, out: Tensor | None = None, x: Tensor = ...) -> Tensor:
     """Spherical Bessel function of the first kind, of order 0: ``sin(input) / input``."""
 
 def xlog1py(input: Tensor | _float, other: Tensor | _float, *, out: Tensor | None = None) -> Tensor:

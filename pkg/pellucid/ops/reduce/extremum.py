@@ -13,6 +13,7 @@ import numpy as np
 from ...autograd.composed import composed
 from ...errors import DimensionError, ShapeError
 from ...op.arguments import boolean
+from ...op.call import results
 from ...op.declaration import Call, docstring, function, op
 from ...op.families import formed
 from ...op.kernel import NATIVE, Launch, flag, is_direct, load, register_type, rows_of
@@ -279,7 +280,7 @@ def extremes_of(input: Tensor, dim: int | tuple[int, ...] | None, keepdim: bool)
     """The smallest and the largest element over axes, as the two halves of a word."""
 
 
-MinAndMax = namedtuple("aminmax", ("min", "max"))
+MinAndMax = results("aminmax")(namedtuple("aminmax", ("min", "max")))
 
 
 @function(method=True)

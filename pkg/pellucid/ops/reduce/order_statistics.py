@@ -21,7 +21,7 @@ from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..index.sort import SORTED_AT_ONCE, ValuesAndIndices, numpy_order, sort
+from ..index.sort import SORTED_AT_ONCE, ValuesAndIndices, numpy_order, sort, values_and_indices
 from ..shape.joining import cat
 from .extremum import order_holes, pair_types, whole_grad
 
@@ -38,12 +38,14 @@ def _row(name: str, input: Tensor, dim: int) -> tuple[Tensor, int, int]:
     return row, k, length
 
 
-def _at(found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: int) -> ValuesAndIndices:
+def _at(
+    name: str, found: ValuesAndIndices, k: int, places: Tensor, keepdim: bool, rank: int
+) -> ValuesAndIndices:
     """What stands at one place of each row."""
     there = [x.gather(k, places) for x in found]
     if not (rank and keepdim):
         there = [x.squeeze(k) for x in there]
-    return ValuesAndIndices(*there)
+    return values_and_indices(name)(*there)
 
 
 # Ranks that follow the number of NaN: of the middle, which is the first NaN where there is one, and of the
@@ -114,7 +116,7 @@ def _statistic(name: str, input: Tensor, dim: int, keepdim: bool, rank: int) -> 
     row, k, length = _row(name, input, dim)
     if length > SORTED_AT_ONCE:
         there: Any = order_statistic(row.movedim(k, -1), rank)
-        return ValuesAndIndices(*[x.unsqueeze(k) for x in there]) if keepdim else there
+        return values_and_indices(name)(*[x.unsqueeze(k) if keepdim else x for x in there])
     found = sort(row, k)
     places = found.indices.narrow(k, 0, 1) * 0 + (rank if rank >= 0 else (length - 1) // 2)
     if rank < 0 and input._meta.dtype.is_floating_point:
@@ -123,7 +125,7 @@ def _statistic(name: str, input: Tensor, dim: int, keepdim: bool, rank: int) -> 
             places = (length - 1 - lost).clamp(min=0) // 2
         else:
             places = where(lost > 0, length - lost, places)
-    return _at(found, k, places, keepdim, input._meta.rank)
+    return _at(name, found, k, places, keepdim, input._meta.rank)
 
 
 def _median_of(name: str, rank: int, doc: str) -> Callable:
@@ -184,7 +186,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndice
     runs = first if length == 1 else cat([first, begins.to(dt.int64).cumsum(k)], k)
     counts = (found.indices * 0).scatter_add(k, runs, found.indices * 0 + 1)
     best = counts.argmax(k, True)
-    return _at(found, k, counts.cumsum(k).gather(k, best) - 1, keepdim, input._meta.rank)
+    return _at("mode", found, k, counts.cumsum(k).gather(k, best) - 1, keepdim, input._meta.rank)
 
 
 def _taken(name: str, input: Tensor, q, dim, keepdim: bool, interpolation: str, skips: bool) -> Tensor:

@@ -17,7 +17,7 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..elementwise.functions import log_sum
 from ..index.gather import gather
-from ..index.sort import ValuesAndIndices
+from ..index.sort import ValuesAndIndices, values_and_indices
 from ..shape.creation import arange
 from .families import scan
 from .reductions import no_complex
@@ -88,13 +88,14 @@ def running_keys(input: Tensor, inner: float, length: float, falls: bool) -> Ten
 def _running(input: Tensor, dim: int, falls: bool) -> ValuesAndIndices:
     """The latest largest or smallest element so far, and where it stands."""
     k, given = axis(dim, input._meta.rank), input.detach()
+    result = values_and_indices("cummin" if falls else "cummax")
     if not input._meta.rank:
-        return ValuesAndIndices(input.clone(), input.new_zeros((), dtype=dt.int64))
+        return result(input.clone(), input.new_zeros((), dtype=dt.int64))
     given = given.float() if given.dtype in dt.LARGEST_HALF else given
     if given.dtype in (dt.float32, dt.int32):
         keys = running_keys(given, prod(input.shape[k + 1 :]), max(input.shape[k], 1), falls)
         found = running_max(keys, k) & 0xFFFFFFFF
-        return ValuesAndIndices(gather(input, k, found), found)
+        return result(gather(input, k, found), found)
     keys = _ascending(given)
     if falls:
         keys = ~keys
@@ -107,7 +108,7 @@ def _running(input: Tensor, dim: int, falls: bool) -> ValuesAndIndices:
         found = running_max((keys << 32) + places, k) & 0xFFFFFFFF
     else:
         found = running_max(where(keys == running_max(keys, k), places, -1), k)
-    return ValuesAndIndices(gather(input, k, found), found)
+    return result(gather(input, k, found), found)
 
 
 @function(method=True)

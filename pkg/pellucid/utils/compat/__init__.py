@@ -14,6 +14,9 @@ from typing import Any
 
 from ...errors import PellucidError
 from ...tensors.absent import message, public, refuse
+from ...tensors.dtypes import DType
+from ...tensors.formats import layout, memory_format
+from ...tensors.shape import Size
 from .rooms import ROOMS, room
 from .row import kind
 
@@ -202,6 +205,9 @@ def install() -> ModuleType:
     torch = _Facade(package)
     torch.__spec__ = ModuleSpec("torch", _Existing(torch), is_package=True)
     sys.modules["torch"] = torch
+    # What programs print, and read again, is called as there.
+    DType.package = memory_format.package = layout.package = "torch"
+    Size.prefix = "torch."
     sys.meta_path.insert(0, _Finder())
     # Rooms within modules that are the package's own become attributes of these.
     for path in ROOMS:

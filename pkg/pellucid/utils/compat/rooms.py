@@ -328,10 +328,11 @@ ROOMS: dict[str, Room] = {
         refused="spawn get_context set_start_method start_processes set_sharing_strategy",
     ),
     "nn.modules.utils": Room(
+        at="nn.state",
         values={
             "_ntuple": lambda n, name="parse": _several(n),
             **{f"_{name}": _several(n) for n, name in enumerate(_NUMBERS, 1)},
-        }
+        },
     ),
     # Attention that is given as a function
     "nn.attention": Room(at="nn.attention"),
