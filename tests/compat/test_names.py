@@ -14,7 +14,7 @@ import torch
 import pellucid
 from pellucid.errors import ArgumentError, DeviceError, MissingError
 from pellucid.tensors.absent import public
-from pellucid.utils.compat import futures, hub, library
+from pellucid.utils.compat import foreach, futures, hub, library
 from pellucid.utils.compat.rooms import room
 
 PLACES = [p for p in public() if p.startswith("torch.") and p.rpartition(".")[2][0].islower()]
@@ -89,6 +89,49 @@ def test_what_is_printed_has_pytorchs_names():
         "values=tensor(1., device='cpu'),",
         "indices=tensor(0, device='cpu'))",
     ], done.stderr
+
+
+def test_functions_of_several_tensors():
+    """Those that ``torch._foreach_*`` has, also beside numbers and lists of them."""
+    calls = {
+        "mul": lambda t, xs: [(xs, 2.0), (xs, [2.0, 3.0]), (xs, xs[::-1])],
+        "add": lambda t, xs: [(xs, xs, {"alpha": 2}), (xs, 1.0)],
+        "sub": lambda t, xs: [(xs, xs)],
+        "div": lambda t, xs: [(xs, 2.0)],
+        "addcmul": lambda t, xs: [(xs, xs, xs, 0.5), (xs, xs, xs, [0.5, 2.0]), (xs, xs, xs, {"value": 3})],
+        "addcdiv": lambda t, xs: [(xs, xs, xs)],
+        "lerp": lambda t, xs: [(xs, [x + 1 for x in xs], 0.5), (xs, [x + 1 for x in xs], xs)],
+        "clamp_min": lambda t, xs: [(xs, 1.0), (xs, xs[::-1])],
+        "maximum": lambda t, xs: [(xs, 1.5), (xs, xs[::-1])],
+        "pow": lambda t, xs: [(xs, 2.0)],
+        "sqrt": lambda t, xs: [(xs,)],
+        "neg": lambda t, xs: [(xs,)],
+        "copy": lambda t, xs: [(xs, xs[::-1])],
+        "zero": lambda t, xs: [(xs,)],
+        "norm": lambda t, xs: [(xs,), (xs, 1)],
+        "max": lambda t, xs: [(xs,)],
+    }
+    for name, given in calls.items():
+        for end in ("", "_"):
+            for k in range(len(given(torch, [torch.ones(1)] * 2))):
+                found = []
+                for lib in (torch, pellucid):
+                    call = getattr(lib, f"_foreach_{name}{end}", None)
+                    if call is None:
+                        found.append(None)
+                        continue
+                    xs = [lib.tensor([1.0, 4.0], device="cpu"), lib.tensor([2.0, 3.0], device="cpu")]
+                    args = given(lib, xs)[k]
+                    named = args[-1] if isinstance(args[-1], dict) else {}
+                    made = call(*(a for a in args if not isinstance(a, dict)), **named)
+                    assert all(x is y for x, y in zip(made, xs, strict=True)) == bool(end)
+                    found.append([x.tolist() for x in made])
+                assert found[0] == found[1], (name, end, k)
+    xs = [pellucid.tensor([1.0, 2.0], device="cpu")]
+    assert [x.tolist() for x in pellucid._foreach_pow(2.0, xs)] == [[2.0, 4.0]]
+    assert {name for name in dir(torch) if name.startswith("_foreach_")} - {"_foreach_powsum"} == {
+        *foreach.FUNCTIONS
+    }
 
 
 def test_modules_by_device():

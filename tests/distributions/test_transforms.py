@@ -113,7 +113,10 @@ def test_transforms_are_equal():
     assert D.PowerTransform(2.0) == D.PowerTransform(2.0) != D.ExpTransform()
     assert D.ExpTransform() != D.ExpTransform().inv
     assert pickle.loads(pickle.dumps(D.ExpTransform())) == D.ExpTransform()
-    assert repr(D.ComposeTransform([D.ExpTransform()]).inv) == "ComposeTransform([_Inverse(ExpTransform())])"
+    for lib in (D, torch.distributions):
+        both = lib.ComposeTransform([lib.ExpTransform(), lib.AffineTransform(0.0, 2.0)])
+        assert repr(both) == "ComposeTransform(\n    ExpTransform(),\n    AffineTransform()\n)"
+        assert repr(lib.ReshapeTransform((2,), (1, 2)).domain) == "IndependentConstraint(Real(), 1)"
     assert repr(D.IndependentTransform(D.AbsTransform(), 1)) == "IndependentTransform(AbsTransform(), 1)"
 
 

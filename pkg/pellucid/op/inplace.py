@@ -3,9 +3,10 @@ written so, also through views: the whole gets a new node, and so does the view.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from copy import copy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..tensors import dtypes as dt
 from ..tensors.meta import Meta, meta
 from ..tensors.tensor import Tensor
 from . import slow_path
-from .arguments import named
+from .arguments import NUMBER_SECOND, named
 from .call_path import in_place_path
 from .plan import cpu_plan, meta_plan, webgpu_plan
 from .plan_cache import keep_plan, table_of_plans
@@ -108,6 +109,10 @@ def in_place(o: Op, operator: bool = False) -> Callable:
 
     form, quick = in_place_path(o, slow)
     form.__qualname__ = f"Tensor.{o.name}_"
+    if o.name in NUMBER_SECOND:
+        shown, given = cast(Any, form), inspect.signature(form)
+        today = [p for p in given.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        shown.__signature__ = given.replace(parameters=today)
     form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
     return form
 

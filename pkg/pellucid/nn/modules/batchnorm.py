@@ -74,11 +74,15 @@ class _ChannelNorm(Module):
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *more: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ) -> None:
         # Dictionaries without a version, such as those of programs that chose from one, may lack the count.
         if (local_metadata.get("version") or 1) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *more)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     @no_grad
     def reset_running_stats(self) -> None:

@@ -17,6 +17,7 @@ from ...tensors import dtypes
 from ...tensors.absent import public, refuse
 from ...tensors.dispatch import DisableTorchFunction, DisableTorchFunctionSubclass
 from ...tensors.portable import TypedStorage, UntypedStorage
+from . import foreach
 from .library import Namespace
 from .row import Room
 
@@ -118,6 +119,7 @@ def _several(count: int) -> Callable[[Any], tuple]:
 ROOMS: dict[str, Room] = {
     "": Room(
         values={d.name: d for d in dtypes.NAMED}
+        | foreach.FUNCTIONS
         | {"has_lapack": True, "has_spectral": True, "has_mkl": False, "has_openmp": False}
         | {
             "AcceleratorError": DeviceError,

@@ -15,6 +15,9 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 T_co = TypeVar("T_co", covariant=True)
 
+# What iterators are made of: another value later would be heard by none, or by a part.
+_FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
+
 
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, made in this process while they are asked for.
@@ -114,6 +117,11 @@ class DataLoader(Generic[T_co]):
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.prefetch_factor, self.persistent_workers = prefetch_factor, persistent_workers
         self.multiprocessing_context, self.in_order = multiprocessing_context, in_order
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and "in_order" in vars(self):
+            raise RangeError(f"DataLoader: {name} cannot be set afterwards. Make another loader.")
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
         if self.batch_sampler is not None:
