@@ -275,8 +275,7 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self) -> str:
-        parts = ",\n    ".join(map(repr, self.parts))
-        return f"ComposeTransform(\n    {parts}\n)"
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
 
 
 identity_transform = ComposeTransform([])

@@ -30,10 +30,14 @@ def _apply(name: str, x: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """One call, ``value`` behind the tensors by keyword."""
     plain, end = name.removesuffix("_"), "_" * name.endswith("_")
     if plain.startswith("addc") and len(args) == 3:
-        *args, kwargs["value"] = args
+        args, kwargs["value"] = args[:2], args[2]
     if plain in _OF_NUMBERS and not isinstance(args[0], Tensor):
         name = _OF_NUMBERS[plain] + end
-    return args[0].__rpow__(x) if not isinstance(x, Tensor) else getattr(x, name)(*args, **kwargs)
+    if not isinstance(x, Tensor):
+        return args[0].__rpow__(x)
+    if not hasattr(x, name):  # no tensor has `maximum_`
+        return x.copy_(getattr(x, plain)(*args, **kwargs))
+    return getattr(x, name)(*args, **kwargs)
 
 
 def _of_each(name: str) -> Callable:
