@@ -134,6 +134,42 @@ def test_functions_of_several_tensors():
     }
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:.*CUDA is not available:UserWarning")
+def test_mixed_precision_of_one_device():
+    """``torch.cuda.amp`` and ``torch.cpu.amp``, whose names take no device."""
+    for lib, cpu, cuda in (
+        (torch, torch.cpu.amp, torch.cuda.amp),
+        (pellucid, room("cpu.amp"), room("cuda.amp")),
+    ):
+        x = lib.ones(2, 2, device="cpu")
+        with cpu.autocast():
+            assert (x @ x).dtype is lib.bfloat16
+        with cuda.autocast(False), cpu.autocast(True, lib.float16):
+            assert (x @ x).dtype is lib.float16
+        with pytest.warns(UserWarning, match="cuda|CUDA"), cuda.autocast():
+            assert (x @ x).dtype is lib.float32
+        scaler = cuda.GradScaler(1024.0, enabled=False)
+        assert scaler.scale(x) is x
+        assert isinstance(scaler, lib.amp.GradScaler)
+
+        class Twice(lib.autograd.Function):
+            @staticmethod
+            @cuda.custom_fwd
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            @cuda.custom_bwd
+            def backward(ctx, g):
+                return g * 2
+
+        y = lib.ones(1, requires_grad=True, device="cpu")
+        Twice.apply(y).backward()
+        assert y.grad.item() == 2
+    assert room("cpu.amp").GradScaler(2.0).get_scale() == 2.0
+
+
 def test_modules_by_device():
     of = pellucid.get_device_module
     assert not of("cuda").is_available()

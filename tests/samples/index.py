@@ -152,6 +152,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "index_add": [
         S(below(9, 4, 2), 0, below(4, 9), below(9, 9, 2)),
         S(np.float32(2), 0, np.array([0]), np.float32(3), alpha=2),
+        S(np.float32(2), 0, np.array(0), np.float32(3)), S(below(9, 4, 2), 0, np.array(3), below(9, 1, 2)),
         *[S(x, d, below(4, 9), normal(*[9 if k == d % 3 else n for k,
             n in enumerate(x.shape)])).but(atol=1e-4) for d in (0, 1, -1)],
         S(x, 0, below(4, 2), normal(2, 5, 6), alpha=2),

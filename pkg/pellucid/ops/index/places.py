@@ -89,6 +89,7 @@ def index_add(
         ShapeError: the source does not fit.
     """
     k, alpha = axis(dim, input.dim()), any_number(alpha, "alpha")
+    index = index if index.dim() else index.reshape(1)
     if not input.dim() and not source.dim():
         return index_add(input.reshape(1), 0, index, source.reshape(1), alpha=alpha).reshape(())
     expected = (*input.shape[:k], index.numel(), *input.shape[k + 1 :])

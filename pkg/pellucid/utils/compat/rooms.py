@@ -168,8 +168,9 @@ ROOMS: dict[str, Room] = {
     ),
     "amp.autocast_mode": Room(at="optim.amp"),
     "amp.grad_scaler": Room(at="optim.amp"),
-    "cuda.amp": Room(at="optim.amp"),
-    "cuda.amp.autocast_mode": Room(at="optim.amp"),
+    "cuda.amp": Room(at="utils.compat.amp_of_cuda"),
+    "cuda.amp.autocast_mode": Room(at="utils.compat.amp_of_cuda"),
+    "cuda.amp.grad_scaler": Room(at="utils.compat.amp_of_cuda"),
     "cpu": Room(
         answers={"is_available": True, "device_count": 1, "current_device": "cpu", "is_initialized": True},
         idle="synchronize set_device",
@@ -177,8 +178,9 @@ ROOMS: dict[str, Room] = {
         kinds="Stream Event StreamContext",
         refused="current_stream get_capabilities",
     ),
-    "cpu.amp": Room(at="optim.amp"),
-    "cpu.amp.autocast_mode": Room(at="optim.amp"),
+    "cpu.amp": Room(at="utils.compat.amp_of_cpu"),
+    "cpu.amp.autocast_mode": Room(at="utils.compat.amp_of_cpu"),
+    "cpu.amp.grad_scaler": Room(at="utils.compat.amp_of_cpu"),
     "cuda.nvtx": Room(idle="range_push range_pop mark", contexts="range"),
     "xpu": Room(
         answers=_NOT_ONE,
