@@ -16,13 +16,13 @@ def of(device_type: str, usual: Any) -> dict[str, Any]:
         usual: what its contexts cast to.
     """
 
-    class autocast(amp.autocast):
+    class _Autocast(amp.autocast):
         """`torch.autocast` of this device."""
 
         def __init__(self, enabled: bool = True, dtype: Any = usual, cache_enabled: bool = True):
             super().__init__(device_type, dtype, enabled, cache_enabled)
 
-    class GradScaler(amp.GradScaler):
+    class _Scaler(amp.GradScaler):
         """`torch.amp.GradScaler` of this device."""
 
         def __init__(
@@ -36,9 +36,10 @@ def of(device_type: str, usual: Any) -> dict[str, Any]:
             settings = init_scale, growth_factor, backoff_factor, growth_interval
             super().__init__(device_type, *settings, enabled=enabled)
 
+    _Autocast.__name__, _Scaler.__name__ = "autocast", "GradScaler"
     return {
-        "autocast": autocast,
-        "GradScaler": GradScaler,
+        "autocast": _Autocast,
+        "GradScaler": _Scaler,
         "custom_fwd": partial(amp.custom_fwd, device_type=device_type),
         "custom_bwd": partial(amp.custom_bwd, device_type=device_type),
         "autocast_decorator": amp.autocast_decorator,
