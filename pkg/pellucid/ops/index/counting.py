@@ -74,7 +74,7 @@ def _search_launch(call: Call) -> Launch:
     bind = {"rows": "sorted_sequence"}
     is_short = rows.rank == 1 and columns < _HELD and holes["T"] != "vec2<u32>"
     if is_short and x.numel >= _SEVERAL and not is_direct():
-        each = max(8, min(x.numel // _WAVE // 8 * 8, 64))
+        each = max(8, min(x.numel // _WAVE // 8 * 8, 32))
         holes |= {"LEVELS": f"{max(columns.bit_length(), 1)}u", "PER": f"{each}u"}
         return Launch(load("index/search").fill(holes), -(-x.numel // (256 * each)), params, bind=bind)
     params["per"] = max(per, 1)

@@ -27,6 +27,8 @@ SORTED_AT_ONCE = 1024
 # Longer rows are sorted by their digits, in blocks, and from a block on, where there are so many entries; of
 # others sorted blocks are merged.
 _MERGED, _BLOCK, _MANY = 4096, 2048, 1 << 20
+# Lengths of rows that a workgroup sorts by their digits, where elements have 32 bits at most.
+_ROW = 512, 4096
 # The most that a top-k looks for by choosing; it sorts for more. And what a lane of its direct kernel keeps.
 _MOST, _LIST = 256, 64
 # A lane of a top-k looks at up to so many entries; a workgroup collects so many to choose from.
@@ -64,6 +66,10 @@ def order_launches(
     for name, kind in ((out, dt.uint32), (values, NATIVE[holes["T"]])):
         if name and name not in call.op.outputs:
             call.temporary(name, (rows * columns,), kind)
+    if _ROW[0] < columns <= _ROW[1] and d.itemsize < 8 and not is_direct():
+        lanes = max(32, 1 << (-(-columns // 16) - 1).bit_length())
+        own = {"WORKGROUP": f"{lanes}u", "FIRST": f"{_low(d)}u", "END": f"{min(bits, 32)}u"}
+        return [_row_launch(call, rows, columns, {**holes, **own}, {"x": x, "order": out}, values)]
     if columns > _MERGED or (columns >= _BLOCK and rows * columns >= _MANY):
         return _by_digits(call, x, rows, columns, holes, _digits(d, bits), out, values)
     order = f"{out}_places" if values else out
@@ -89,11 +95,27 @@ def order_launches(
     return made
 
 
+def _row_launch(
+    call: Call, rows: int, columns: int, holes: dict[str, str], bind: dict[str, str], values: str | None
+) -> Launch:
+    """One workgroup for each row."""
+    params: Params = {"groups": rows, "columns": columns}
+    file = load("index/sort/rows").fill({**holes, **_places(call, bind["order"])})
+    if values is None:
+        return Launch(file.fill({"store_values": ";"}).without("values"), rows, params, bind=bind)
+    return Launch(file, rows, params, bind={**bind, "values": values})
+
+
+def _low(d: dt.DType) -> int:
+    """The lowest bit in which keys of a dtype differ."""
+    return {dt.float16: 12, dt.bfloat16: 16}.get(d, 0)
+
+
 def _digits(d: dt.DType, bits: int) -> list[int]:
     """The first bits of the digits by which elements of a dtype differ, the lowest first."""
     if d.itemsize == 8:
         return list(range(0, 64, 8))
-    low = {dt.float16: 12, dt.bfloat16: 16}.get(d, 0)
+    low = _low(d)
     # Narrow integers have their sign in all bits above their own.
     used = 32 if d.is_floating_point else min(8 * d.itemsize if d is not dt.bool_ else 1, bits)
     signed = [56] if used < 32 and d.is_signed else []
