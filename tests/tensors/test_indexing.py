@@ -191,7 +191,7 @@ def test_any_basic_key_is_numpys(first, second):
 @pytest.mark.parametrize("device", DEVICES)
 def test_refused(device):
     x = pellucid.zeros(4, 3, device=device)
-    with pytest.raises(IndexError, match="select: index 4 is out of range for axis 0 of length 4"):
+    with pytest.raises(IndexError, match=r"^index 4 is out of range for axis 0 of length 4"):
         x[4]
     with pytest.raises(IndexError, match="index -4 is out of range for axis 1 of length 3"):
         x[0, -4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.nodes import Node, labelled
-from ..errors import ArgumentError, DimensionError, DTypeError, RangeError
+from ..errors import ArgumentError, DimensionError, DTypeError, PellucidError, RangeError
 from ..op import inplace
 from ..op.symbols import SYMBOLS
 from ..ops.elementwise.comparison import where
@@ -170,15 +171,22 @@ def get(x: Tensor, key: Any) -> Tensor:
     Raises:
         DimensionError: an index or the number of indices is out of range (also an IndexError).
     """
-    if type(key) is int:
-        return slicing.select(x, 0, key)
-    if type(key) is slice and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN and x._meta.shape:
-        return slicing.slice_dim(x, 0, key.start, key.stop, key.step)
-    if _is_mask(key):
-        mask = _as_index(key, x)
-        _check_mask(mask, x, 0)
-        return labelled("IndexBackward0", select_rows(x, mask))
-    x, index = _resolve(x, key)
+    try:
+        if type(key) is int:
+            return slicing.select(x, 0, key)
+        if (
+            type(key) is slice
+            and {type(key.start), type(key.stop), type(key.step)} <= _PLAIN
+            and x._meta.shape
+        ):
+            return slicing.slice_dim(x, 0, key.start, key.stop, key.step)
+        if _is_mask(key):
+            mask = _as_index(key, x)
+            _check_mask(mask, x, 0)
+            return labelled("IndexBackward0", select_rows(x, mask))
+        x, index = _resolve(x, key)
+    except PellucidError as error:  # a key says nothing of the ops that it is read by
+        raise type(error)(re.sub("^(select|slice): ", "", str(error))) from None
     if not index:
         copies = any(map(_is_truth, key if isinstance(key, tuple) else (key,)))
         return movement.clone(x) if copies else x

@@ -11,8 +11,8 @@ from ...device import device as Device
 from ...device import resolved
 from ...device.cpu import CpuStorage
 from ...device.stream import Storage, stream
-from ...errors import ArgumentError, RangeError, ShapeError
-from ...op.arguments import by_name, element_type, number
+from ...errors import ArgumentError, PellucidError, RangeError, ShapeError
+from ...op.arguments import by_name, element_type, named, number
 from ...op.declaration import elementwise, function, moved, op
 from ...op.kernel import physical
 from ...op.plan import NoStorage
@@ -66,6 +66,14 @@ def progression(start: float, step: float, count: int, dtype: DType, device: Dev
     """``out[i] = start + i * step``."""
 
 
+def _filled(where: str, *given: Any) -> Tensor:
+    """`filled`, whose errors name the function that asks for it."""
+    try:
+        return filled(*given)
+    except PellucidError as error:
+        raise named(where, type(error)(str(error).removeprefix("full: "))) from None
+
+
 def _finish(out: Tensor, requires_grad: bool) -> Tensor:
     return out if requires_grad is False or requires_grad is None else out.requires_grad_(requires_grad)
 
@@ -99,7 +107,7 @@ def zeros(*given, size=None, dtype: DType | None = None, device=None, requires_g
     """A tensor of zeros."""
     shape = sizes(given if size is None else (*given, size))
     d = dt.get_default_dtype() if dtype is None else dtype
-    return _finish(filled(shape, 0, d, resolved(device)), requires_grad)
+    return _finish(_filled("zeros", shape, 0, d, resolved(device)), requires_grad)
 
 
 @function()
@@ -108,7 +116,7 @@ def ones(*given, size=None, dtype: DType | None = None, device=None, requires_gr
     """A tensor of ones."""
     shape = sizes(given if size is None else (*given, size))
     d = dt.get_default_dtype() if dtype is None else dtype
-    return _finish(filled(shape, 1, d, resolved(device)), requires_grad)
+    return _finish(_filled("ones", shape, 1, d, resolved(device)), requires_grad)
 
 
 @function(aten="empty.memory_format")
