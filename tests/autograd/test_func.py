@@ -38,6 +38,10 @@ def assign(x, y):
     return x
 
 
+def of_square(t, x):
+    return x @ x.T + t.eye(x.shape[0], device=x.device)
+
+
 # Functions of an example: by rule, and behind "loop" one after the other.
 EXAMPLES = {
     "elementwise": (lambda t, x, y: t.where(x > 0, x + y * 2, x.exp()), (X, Y)),
@@ -58,6 +62,9 @@ EXAMPLES = {
         t.nn.functional.conv1d(x[None], given(t, CONV))), (X,)),
     "in place": (lambda t, x, y: (x.clone().add_(1).mul_(x), assign(x.clone(), y)), (X, Y)),
     "loop": (lambda t, x, i: (x.index_select(1, i), x.median(), x[[0, 2]], x.flip(0)), (X, I)),
+    "places": (lambda t, x, i: (x[i[0]], x[:, i[1]], x[i[0], i[1]], x[..., i[0], 1:]), (X, I % 3)),
+    "solvers": (lambda t, x: (t.linalg.inv(of_square(t, x)), t.linalg.cholesky(of_square(t, x)),
+        t.linalg.solve(of_square(t, x), x), t.linalg.lu_factor(of_square(t, x))[0]), (X,)),
     "losses": (lambda t, x, i: t.nn.functional.cross_entropy(x, i), (X, I)),
 }  # fmt: skip
 

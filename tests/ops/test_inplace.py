@@ -338,3 +338,14 @@ def test_out_of_another_shape_is_resized(device):
         lib.add(lib.ones(3, 2, device=whole.device), 1, out=whole[1:3])
         found.append(whole.tolist())
     assert found[0] == found[1] == [[0.0, 0.0], *[[2.0, 2.0]] * 3]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_out_of_another_shape_that_shares_memory_is_refused(device):
+    """With itself, or with what the result is made of: to resize it would write over that."""
+    for lib in (torch, pellucid):
+        x = lib.arange(6.0, device="cpu" if lib is torch else device)
+        for out in (x[:1].expand(3), x[:4]):
+            with pytest.raises(RuntimeError):
+                lib.index_select(x, 0, lib.zeros(2, dtype=lib.int64, device=x.device), out=out)
+        assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]

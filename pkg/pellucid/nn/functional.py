@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from ..autograd.composed import composed
 from ..errors import DimensionError, DTypeError, RangeError, ShapeError
 from ..op.arguments import integers, number
-from ..op.public import EXPORTS, copied_over, function, written
+from ..op.call import written
+from ..op.public import EXPORTS, copied_over, function
 from ..ops.elementwise import activations
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization

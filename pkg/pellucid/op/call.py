@@ -1,16 +1,21 @@
-"""One call as rules and kernels see it: metas instead of tensors, by the names of the declaration; and
-classes of what a call gives several of."""
+"""One call as rules and kernels see it: metas instead of tensors, by the names of the declaration. What it
+gives: classes of several results, and `written` for ``out=``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ..autograd.grad_mode import is_grad_enabled
 from ..device import device as Device
+from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
 from ..tensors import dtypes as dt
-from ..tensors.dtypes import DType
+from ..tensors.absent import public as known
+from ..tensors.dtypes import DType, can_cast
 from ..tensors.meta import Meta, meta
 from ..tensors.shape import Size
+from .arguments import named, wrong
 from .schema import Schema
 
 T = TypeVar("T", bound=type)
@@ -82,3 +87,58 @@ class Call:
     @property
     def out(self) -> Meta:
         return self.outputs[0]
+
+
+def written(where: str, out: Any, result: Any, given: Sequence[Any] = (), is_exact: bool = False) -> Any:
+    """``out=``: a result written over a tensor, which is resized to it; with a warning if it had elements.
+
+    Args:
+        where: the function, which converts a result where PyTorch's does.
+        out: the tensor; of several results as many.
+        result: what was computed.
+        given: what it was computed of.
+        is_exact: nothing is converted, whatever the function.
+
+    Returns:
+        ``out``, as ``result`` is.
+
+    Raises:
+        ArgumentError: it is no tensor, or not as many.
+        GradientError: something requires grad.
+        DTypeError, DeviceError: the result does not fit.
+        ShapeError: it is resized, and shares memory.
+    """
+    exact = known()["exact out"]
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise ArgumentError(f"{where}: there are {len(result)} results. As out, give as many tensors.")
+        pairs = zip(out, result, strict=True)
+        several = [written(where, t, part, given, where in exact) for t, part in pairs]
+        kind: Any = type(result)
+        return kind(*several) if hasattr(kind, "_make") else tuple(several)
+    if not hasattr(out, "_meta"):
+        raise named(where, wrong("out", "Tensor", out))
+    if is_grad_enabled() and (out._node is not None or result._node is not None):
+        raise GradientError(
+            f"{where}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
+        )
+    have, wanted = result._meta, out._meta
+    if have.device is not wanted.device:
+        raise DeviceError(f"{where}: the result is on {have.device}, out on {wanted.device}. Give one there.")
+    is_exact |= where in exact and where not in ("max", "min")  # those of two tensors convert
+    if have.dtype is not wanted.dtype and (is_exact or not can_cast(have.dtype, wanted.dtype)):
+        raise DTypeError(f"{where}: a result of {have.dtype} does not fit into out of {wanted.dtype}.")
+    if have.shape == wanted.shape:
+        return out.copy_(result)
+    if wanted.numel:
+        repeats = any(s == 0 and n > 1 for s, n in zip(wanted.strides, wanted.shape, strict=True))
+        if repeats or any(getattr(v, "_storage", None) is out._storage for v in given):
+            raise ShapeError(
+                f"{where}: out has shape {tuple(wanted.shape)}, the result {tuple(have.shape)}, and out "
+                f"shares memory with {'itself' if repeats else 'an argument'}. Give another tensor."
+            )
+        shapes = f"{tuple(wanted.shape)} and is resized to {tuple(have.shape)}, that of the result"
+        warnings.warn(f"{where}: out had shape {shapes}. Give a tensor without elements.", stacklevel=3)
+        return out.resize_(have.shape).copy_(result)
+    out.data = result.to(wanted.dtype)
+    return out

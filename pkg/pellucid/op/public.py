@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
-from ..autograd.grad_mode import is_grad_enabled
-from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, PellucidError
+from ..errors import DTypeError, PellucidError
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
 from ..tensors.tensor import Tensor
 from . import arguments
 from .arguments import READERS, aliases_of, described, laid_out, laid_words, named, reader, renamed, wrong
+from .call import written
 from .schema import overrides
 
 F = TypeVar("F", bound=Callable)
@@ -86,52 +85,6 @@ def function(
     return declare
 
 
-def written(where: str, out: Any, result: Any, is_exact: bool = False) -> Any:
-    """``out=``: a result written over a tensor, which is resized to it; with a warning if it had elements.
-
-    Args:
-        where: the function, which converts a result where PyTorch's does.
-        out: the tensor; of several results as many.
-        result: what was computed.
-        is_exact: nothing is converted, whatever the function.
-
-    Returns:
-        ``out``, as ``result`` is.
-
-    Raises:
-        ArgumentError: it is no tensor, or not as many.
-        GradientError: something requires grad.
-        DTypeError, DeviceError: the result does not fit.
-    """
-    exact = known()["exact out"]
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise ArgumentError(f"{where}: there are {len(result)} results. As out, give as many tensors.")
-        several = [written(where, t, part, where in exact) for t, part in zip(out, result, strict=True)]
-        kind: Any = type(result)
-        return kind(*several) if hasattr(kind, "_make") else tuple(several)
-    if not hasattr(out, "_meta"):
-        raise named(where, wrong("out", "Tensor", out))
-    if is_grad_enabled() and (out._node is not None or result._node is not None):
-        raise GradientError(
-            f"{where}: out= records no gradient. Use it under pellucid.no_grad(), or assign the result."
-        )
-    have, wanted = result._meta, out._meta
-    if have.device is not wanted.device:
-        raise DeviceError(f"{where}: the result is on {have.device}, out on {wanted.device}. Give one there.")
-    is_exact |= where in exact and where not in ("max", "min")  # those of two tensors convert
-    if have.dtype is not wanted.dtype and (is_exact or not can_cast(have.dtype, wanted.dtype)):
-        raise DTypeError(f"{where}: a result of {have.dtype} does not fit into out of {wanted.dtype}.")
-    if have.shape == wanted.shape:
-        return out.copy_(result)
-    if wanted.numel:
-        shapes = f"{tuple(wanted.shape)} and is resized to {tuple(have.shape)}, that of the result"
-        warnings.warn(f"{where}: out had shape {shapes}. Give a tensor without elements.", stacklevel=3)
-        return out.resize_(have.shape).copy_(result)
-    out.data = result.to(wanted.dtype)
-    return out
-
-
 def is_written(name: str, exports: str | tuple[str, ...] | None) -> bool:
     """Whether PyTorch's function of a name takes ``out=``."""
     places = (exports,) if isinstance(exports, str) else exports or ()
@@ -147,7 +100,7 @@ def _writing(call: Callable) -> Callable:
         if out is None:
             return call(*args, **kwargs)
         kwargs = {name: getattr(out, name, None) for name in taken} | kwargs
-        return written(call.__name__, out, call(*args, **kwargs))
+        return written(call.__name__, out, call(*args, **kwargs), args)
 
     return wraps(call)(into)
 

@@ -10,11 +10,11 @@ from typing import Any
 from ..device import get_default_device, resolved
 from ..errors import ArgumentError, PellucidError
 from .arguments import named
+from .call import written
 from .call_path import Route
 from .plan import run_followed
 from .plan_cache import keep_plan
 from .planning import Op
-from .public import written
 from .schema import overrides
 from .symbols import SYMBOLS, moved, plain_of, settled
 
@@ -169,4 +169,4 @@ def call_into(o: Op, out: Any, values: tuple) -> Any:
     """A call with ``out=``; see `written`."""
     if (found := overrides.find((*values, out))) is not None:
         return overrides.of_op(o, o.call, values, found, out=out)
-    return written(o.public, out, call_slowly(o, values))
+    return written(o.public, out, call_slowly(o, values), values)

@@ -87,7 +87,9 @@ def _as_index(k: Any, like: Tensor) -> Any:
 def _resolve(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     """The view that the basic part of a key shows, and the index tensors by axis of that view."""
     items = _expanded([_as_index(k, x) for k in _parts(key)], x.ndim)
-    places = any(isinstance(k, Tensor) and k.ndim for k in items) or sum(map(_is_truth, items)) > 1
+    # A place in an example of `vmap` is not known.
+    tensors = [k for k in items if isinstance(k, Tensor)]
+    places = any(k.ndim or getattr(k, "is_batched", False) for k in tensors) or sum(map(_is_truth, items)) > 1
     index: dict[int, Tensor] = {}
     axis = source = 0
     shape = x.shape

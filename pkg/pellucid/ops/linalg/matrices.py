@@ -126,6 +126,8 @@ def checked(found: Any, explain: str, wanted: bool = True) -> Any:
         LinAlgError: the info of a matrix is not 0.
     """
     info = found[-1]
+    while getattr(info, "is_batched", False):  # of all examples of `vmap`
+        info = info._value
     if wanted and info.device.type != "meta":
         read = info.detach().numpy().reshape(-1)
         bad = read.nonzero()[0]

@@ -8,8 +8,9 @@ from ...autograd.composed import composed
 from ...autograd.formulas import zeros
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import element_type, integers, number
+from ...op.call import written
 from ...op.families import called
-from ...op.public import function, written
+from ...op.public import function
 from ...tensors.dtypes import LARGEST_HALF, DType
 from ...tensors.shape import axes, axis
 from ...tensors.tensor import Tensor

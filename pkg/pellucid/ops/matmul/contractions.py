@@ -7,7 +7,8 @@ from typing import Any
 
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import any_number, integers, number
-from ...op.public import function, written
+from ...op.call import written
+from ...op.public import function
 from ...op.rules import of_one_dtype, refuse_complex
 from ...tensors import dtypes as dt
 from ...tensors.shape import axis, broadcast_shapes, index
