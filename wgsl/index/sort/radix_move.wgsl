@@ -202,47 +202,61 @@ fn hold(i: u32, words: vec4<u32>) {
     memory[MOVED + i + 3u * WORKGROUP] = words.w;
 }
 
-// Moves the value of the entry that is number i, and returns where it went.
-fn move_value(base: u32, i: u32, entries: u32) -> u32 {
-    if (i >= entries) {
-        return 0xffffffffu;
-    }
-    let entry = entry_of(i);
-    var value = T();
-    if (NARROW) {
-        value = of_word(memory[MOVED + entry]);
-    } else {
-        value = load_x(base + entry);
-    }
-    let to = memory[FIRSTS + order_digit(apply(value), params.shift)] + i;
+// The value of the entry that is number i.
+fn value_of(base: u32, i: u32, last: u32) -> T {
+    if (NARROW) { return of_word(memory[MOVED + entry_of(i)]); }
+    return load_x(base + min(entry_of(i), last));
+}
+
+fn goes_to(value: T, i: u32) -> u32 {
+    return memory[FIRSTS + order_digit(apply(value), params.shift)] + i;
+}
+
+// Moves four values, and returns where they went. Stores stand in one block where all are there, which none
+// holds up that way.
+fn move_four(base: u32, i: u32, entries: u32) -> vec4<u32> {
+    let a = value_of(base, i, entries - 1u);
+    let b = value_of(base, i + WORKGROUP, entries - 1u);
+    let c = value_of(base, i + 2u * WORKGROUP, entries - 1u);
+    let d = value_of(base, i + 3u * WORKGROUP, entries - 1u);
+    let to = vec4<u32>(goes_to(a, i), goes_to(b, i + WORKGROUP), goes_to(c, i + 2u * WORKGROUP),
+        goes_to(d, i + 3u * WORKGROUP));
     if (HAS_VALUES) {
-        values[to] = value;
+        if (i + 3u * WORKGROUP < entries) {
+            values[to.x] = a;
+            values[to.y] = b;
+            values[to.z] = c;
+            values[to.w] = d;
+        } else {
+            if (i < entries) { values[to.x] = a; }
+            if (i + WORKGROUP < entries) { values[to.y] = b; }
+            if (i + 2u * WORKGROUP < entries) { values[to.z] = c; }
+        }
     }
     return to;
 }
 
-fn move_place(start: u32, i: u32, to: u32) {
-    if (to == 0xffffffffu) {
-        return;
-    }
+fn place_of(start: u32, i: u32) -> U {
     let entry = entry_of(i);
-    if (HAS_PLACES) {
-        order[to] = result(memory[MOVED + entry]);
+    if (HAS_PLACES) { return result(memory[MOVED + entry]); }
+    return result(start + entry);
+}
+
+fn move_four_places(start: u32, i: u32, to: vec4<u32>, entries: u32) {
+    let a = place_of(start, i);
+    let b = place_of(start, i + WORKGROUP);
+    let c = place_of(start, i + 2u * WORKGROUP);
+    let d = place_of(start, i + 3u * WORKGROUP);
+    if (i + 3u * WORKGROUP < entries) {
+        order[to.x] = a;
+        order[to.y] = b;
+        order[to.z] = c;
+        order[to.w] = d;
     } else {
-        order[to] = result(start + entry);
+        if (i < entries) { order[to.x] = a; }
+        if (i + WORKGROUP < entries) { order[to.y] = b; }
+        if (i + 2u * WORKGROUP < entries) { order[to.z] = c; }
     }
-}
-
-fn move_four(base: u32, i: u32, entries: u32) -> vec4<u32> {
-    return vec4<u32>(move_value(base, i, entries), move_value(base, i + WORKGROUP, entries),
-        move_value(base, i + 2u * WORKGROUP, entries), move_value(base, i + 3u * WORKGROUP, entries));
-}
-
-fn move_four_places(start: u32, i: u32, to: vec4<u32>) {
-    move_place(start, i, to.x);
-    move_place(start, i + WORKGROUP, to.y);
-    move_place(start, i + 2u * WORKGROUP, to.z);
-    move_place(start, i + 3u * WORKGROUP, to.w);
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -359,8 +373,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         hold(lane + 12u * WORKGROUP, places_3);
         workgroupBarrier();
     }
-    move_four_places(start, lane, to_0);
-    move_four_places(start, lane + 4u * WORKGROUP, to_1);
-    move_four_places(start, lane + 8u * WORKGROUP, to_2);
-    move_four_places(start, lane + 12u * WORKGROUP, to_3);
+    move_four_places(start, lane, to_0, entries);
+    move_four_places(start, lane + 4u * WORKGROUP, to_1, entries);
+    move_four_places(start, lane + 8u * WORKGROUP, to_2, entries);
+    move_four_places(start, lane + 12u * WORKGROUP, to_3, entries);
 }

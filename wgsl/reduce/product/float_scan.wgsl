@@ -8,17 +8,17 @@
 // carry  (rows, parts)     products up to the end of each part, as wgsl/parts/product/product.wgsl
 //        has them; unused when there is one part
 // out    (rows, columns)
-// grid   one workgroup per row and part, which is `chunk` long; it walks the part in tiles of 16
-//        elements a lane, which neighbouring lanes load and store side by side, and each lane
-//        multiplies 16 that follow each other: they change places in workgroup memory
+// grid   one workgroup per row and part, which is `chunk` long; it walks the part in tiles: a lane has
+//        four times four neighbours, and what it hands to others is scanned four by four
 // fuses  x -> out
 // turns  (chunk // WORKGROUP // 16 + 1) * 64
 // uses   product, product_pair
 
 // At most: lanes' totals lie from 1 to 2 and from 1/2 to 1 in turns, so that all together fit a float.
 const WORKGROUP = 128u;
-const EACH = 16u;
-const APART = WORKGROUP + WORKGROUP / 32u;
+// Up to 16 lanes scan what so many neighbours gave.
+const CHUNK = max(WORKGROUP / 16u, 1u);
+const PARTS = WORKGROUP / CHUNK;
 
 struct Params {
     x_offset: u32,
@@ -42,18 +42,26 @@ const INFINITE = 0x2000000u;
 const UNDEFINED = 0x4000000u;
 const MARKS = 0x7000000u;
 
-// One slot in 33 is left out, so that lanes meet different banks of the memory in either order.
-var<workgroup> tile: array<u32, EACH * WORKGROUP + WORKGROUP / 2u>;
-// Totals, two times, so that a step of the scan reads those of the one before; 24 bits of an
-// exponent, and marks.
-var<workgroup> highs: array<f32, 2u * WORKGROUP>;
-var<workgroup> lows: array<f32, 2u * WORKGROUP>;
-var<workgroup> exponents: array<u32, 2u * WORKGROUP>;
-
 struct Marked {
     pair: Pair,
     marks: u32,
 }
+
+// Four of them.
+struct Four {
+    high: vec4<f32>,
+    low: vec4<f32>,
+    exponent: vec4<i32>,
+    marks: vec4<u32>,
+}
+
+// Exponents of a tile have 24 bits; a word has marks, too. The slots of lanes are padded, so that lanes
+// meet different banks; behind them lie the sums of parts, two times, so that a step of their scan reads
+// those of the one before.
+const SUMS = WORKGROUP + WORKGROUP / 8u;
+var<workgroup> highs: array<vec4<f32>, SUMS + 2u * PARTS>;
+var<workgroup> lows: array<vec4<f32>, SUMS + 2u * PARTS>;
+var<workgroup> words: array<vec4<u32>, SUMS + 2u * PARTS>;
 
 fn marked(a: vec2<u32>) -> Marked {
     var marks = select(0u, ZERO, a.x == 0u);
@@ -81,96 +89,125 @@ fn bits_of(marks: u32) -> u32 {
     return select(select(0u, 0x7f800000u, (marks & INFINITE) != 0u), 0x7fc00000u, is_undefined(marks));
 }
 
-fn leave(slot: u32, a: Marked) {
-    highs[slot] = a.pair.high;
-    lows[slot] = a.pair.low;
-    exponents[slot] = (bitcast<u32>(a.pair.exponent) & 0xffffffu) | a.marks;
+fn value_of(a: Pair, marks: u32) -> f32 {
+    if (marks == 0u) { return pair_value(a); }
+    return bitcast<f32>((bitcast<u32>(a.high) & PRODUCT_SIGN) | bits_of(marks));
 }
 
-fn taken(slot: u32) -> Marked {
-    let word = exponents[slot];
-    return Marked(Pair(highs[slot], lows[slot], bitcast<i32>(word << 8u) >> 8u), word & MARKS);
+fn ones() -> Four { return Four(vec4<f32>(1.0), vec4<f32>(), vec4<i32>(), vec4<u32>()); }
+
+fn gathered(a: Marked, b: Marked, c: Marked, d: Marked) -> Four {
+    return Four(vec4<f32>(a.pair.high, b.pair.high, c.pair.high, d.pair.high),
+        vec4<f32>(a.pair.low, b.pair.low, c.pair.low, d.pair.low),
+        vec4<i32>(a.pair.exponent, b.pair.exponent, c.pair.exponent, d.pair.exponent),
+        vec4<u32>(a.marks, b.marks, c.marks, d.marks));
+}
+
+fn one_of(a: Four, k: u32) -> Marked {
+    return Marked(Pair(a.high[k], a.low[k], a.exponent[k]), a.marks[k]);
 }
 
 fn times(a: Marked, b: Marked, none: u32) -> Marked {
     return Marked(pair_times_pair(a.pair, b.pair, none), a.marks | b.marks);
 }
 
-fn one() -> Marked { return Marked(pair_one(), 0u); }
-
-// The slot of a lane's first element: those of two lanes lie beside each other.
-fn own_slot(lane: u32) -> u32 { return EACH * lane + lane / 2u; }
-
-// The slot of element `lane` of the tile. The next one that the lane loads lies APART behind it.
-fn slot_of(lane: u32) -> u32 { return lane + lane / 32u; }
-
-fn tile_quad(at: u32) -> vec4<u32> {
-    return vec4<u32>(tile[at], tile[at + 1u], tile[at + 2u], tile[at + 3u]);
+// As pair_times_pair.
+fn times_four(a: Four, b: Four, none: u32) -> Four {
+    let main = a.high * b.high;
+    let rest = a.high * b.low + a.low * (b.high + b.low);
+    let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(main + rest) & vec4<u32>(0xfffff000u));
+    let low = bitcast<vec4<f32>>(bitcast<vec4<u32>>(main - high) ^ vec4<u32>(none)) + rest;
+    return Four(high, low, a.exponent + b.exponent, a.marks | b.marks);
 }
 
-fn place_quad(at: u32, value: vec4<f32>) {
-    let bits = bitcast<vec4<u32>>(value);
-    tile[at] = bits.x;
-    tile[at + 1u] = bits.y;
-    tile[at + 2u] = bits.z;
-    tile[at + 3u] = bits.w;
+// As pair_normal.
+fn normal_four(a: Four, places: i32) -> Four {
+    let power = vec4<i32>((bitcast<vec4<u32>>(a.high) >> vec4<u32>(23u)) & vec4<u32>(255u)) - 127 - places;
+    let factor = bitcast<vec4<f32>>(vec4<u32>(127 - power) << vec4<u32>(23u));
+    return Four(a.high * factor, a.low * factor, a.exponent + power, a.marks);
 }
 
-fn loaded(base: u32, column: u32, end: u32) -> f32 {
-    if (column < end) {
-        return load_x(base + column);
+fn slot(lane: u32) -> u32 { return lane + lane / 8u; }
+
+fn leave(at: u32, a: Four) {
+    highs[at] = a.high;
+    lows[at] = a.low;
+    words[at] = (bitcast<vec4<u32>>(a.exponent) & vec4<u32>(0xffffffu)) | a.marks;
+}
+
+fn taken(at: u32) -> Four {
+    let word = words[at];
+    return Four(highs[at], lows[at], bitcast<vec4<i32>>(word << vec4<u32>(8u)) >> vec4<u32>(8u),
+        word & vec4<u32>(MARKS));
+}
+
+// What the lanes before a lane have, and all.
+struct Lanes {
+    before: Four,
+    all: Four,
+}
+
+fn scan_lanes(lane: u32, value: Four, none: u32) -> Lanes {
+    workgroupBarrier();  // what an earlier call left may still be read
+    leave(slot(lane), value);
+    workgroupBarrier();
+    var sum = ones();
+    if (lane < PARTS) {
+        sum = taken(slot(lane * CHUNK));
+        for (var k = 1u; k < CHUNK; k++) {
+            let at = slot(lane * CHUNK + k);
+            sum = times_four(sum, taken(at), none);
+            leave(at, sum);
+        }
+        leave(SUMS + lane, sum);
     }
-    return 1.0;
-}
-
-// Four elements WORKGROUP apart; past the end 1.
-fn loaded_quad(base: u32, column: u32, end: u32) -> vec4<f32> {
-    if (column + 3u * WORKGROUP < end) {
-        let at = base + column;
-        return vec4<f32>(load_x(at), load_x(at + WORKGROUP), load_x(at + 2u * WORKGROUP),
-            load_x(at + 3u * WORKGROUP));
+    workgroupBarrier();
+    var side = SUMS;
+    for (var reach = 1u; reach < PARTS; reach *= 2u) {
+        if (lane < PARTS) {
+            if (lane >= reach) { sum = times_four(taken(side + lane - reach), sum, none); }
+            leave(2u * SUMS + PARTS - side + lane, sum);
+        }
+        side = 2u * SUMS + PARTS - side;
+        workgroupBarrier();
     }
-    return vec4<f32>(
-        loaded(base, column, end), loaded(base, column + WORKGROUP, end),
-        loaded(base, column + 2u * WORKGROUP, end), loaded(base, column + 3u * WORKGROUP, end));
+    let part = lane / CHUNK;
+    let all = normal_four(taken(side + PARTS - 1u), 0);
+    var before = ones();
+    if (part > 0u) { before = taken(side + part - 1u); }
+    if (lane % CHUNK > 0u) { before = times_four(before, taken(slot(lane - 1u)), none); }
+    return Lanes(before, all);
 }
 
-fn fetch_quad(slot: u32, value: vec4<f32>) {
-    let bits = bitcast<vec4<u32>>(value);
-    tile[slot] = bits.x;
-    tile[slot + APART] = bits.y;
-    tile[slot + 2u * APART] = bits.z;
-    tile[slot + 3u * APART] = bits.w;
-}
-
-fn put(slot: u32, base: u32, column: u32, end: u32) {
-    if (column < end) {
-        store_out(base + column, bitcast<f32>(tile[slot]));
+// Four neighbours; past the end 1.
+fn four_at(base: u32, column: u32, end: u32) -> vec4<u32> {
+    let at = base + column;
+    var four = vec4<f32>(1.0);
+    if (column + 3u < end) {
+        four = vec4<f32>(load_x(at), load_x(at + 1u), load_x(at + 2u), load_x(at + 3u));
+    } else {
+        for (var k = 0u; column + k < end; k++) { four[k] = load_x(at + k); }
     }
+    return bitcast<vec4<u32>>(four);
 }
 
-fn put_quad(slot: u32, base: u32, column: u32, end: u32) {
-    put(slot, base, column, end);
-    put(slot + APART, base, column + WORKGROUP, end);
-    put(slot + 2u * APART, base, column + 2u * WORKGROUP, end);
-    put(slot + 3u * APART, base, column + 3u * WORKGROUP, end);
-}
-
-fn value_of(a: Pair, marks: u32) -> f32 {
-    if (marks == 0u) { return pair_value(a); }
-    return bitcast<f32>((bitcast<u32>(a.high) & PRODUCT_SIGN) | bits_of(marks));
-}
-
-// Writes four running products in the place of their factors; the last one goes on.
-fn run_quad(at: u32, before: Pair, marks: u32, none: u32) -> Pair {
-    let bits = tile_quad(at);
-    let a = pair_times(before, bits.x, none);
+// Four running products.
+fn put(base: u32, column: u32, end: u32, before: Marked, bits: vec4<u32>, none: u32) {
+    let a = pair_times(before.pair, bits.x, none);
     let b = pair_times(a, bits.y, none);
     let c = pair_times(b, bits.z, none);
     let d = pair_times(c, bits.w, none);
-    place_quad(at,
-        vec4<f32>(value_of(a, marks), value_of(b, marks), value_of(c, marks), value_of(d, marks)));
-    return d;
+    let four = vec4<f32>(value_of(a, before.marks), value_of(b, before.marks), value_of(c, before.marks),
+        value_of(d, before.marks));
+    let at = base + column;
+    if (column + 3u < end) {
+        store_out(at, four.x);
+        store_out(at + 1u, four.y);
+        store_out(at + 2u, four.z);
+        store_out(at + 3u, four.w);
+    } else {
+        for (var k = 0u; column + k < end; k++) { store_out(at + k, four[k]); }
+    }
 }
 
 @compute @workgroup_size(WORKGROUP)
@@ -185,78 +222,60 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let part = group % params.parts;
     let base = row * params.columns;
     let end = min((part + 1u) * params.chunk, params.columns);
-    let own = own_slot(lane);
-    let slot = slot_of(lane);
-    var running = one();
+    var running = Marked(pair_one(), 0u);
     if (part > 0u) {
         running = marked(carry[group - 1u]);
     }
-    for (var start = part * params.chunk; start < end; start += EACH * WORKGROUP) {
-        let column = start + lane;
-        let first = loaded_quad(base, column, end);
-        let second = loaded_quad(base, column + 4u * WORKGROUP, end);
-        let third = loaded_quad(base, column + 8u * WORKGROUP, end);
-        let fourth = loaded_quad(base, column + 12u * WORKGROUP, end);
-        fetch_quad(slot, first);
-        fetch_quad(slot + 4u * APART, second);
-        fetch_quad(slot + 8u * APART, third);
-        fetch_quad(slot + 12u * APART, fourth);
-        workgroupBarrier();
-        let a = tile_quad(own);
-        let b = tile_quad(own + 4u);
-        let c = tile_quad(own + 8u);
-        let d = tile_quad(own + 12u);
+    for (var start = part * params.chunk; start < end; start += 16u * WORKGROUP) {
+        let column = start + 4u * lane;
+        let a = four_at(base, column, end);
+        let b = four_at(base, column + 4u * WORKGROUP, end);
+        let c = four_at(base, column + 8u * WORKGROUP, end);
+        let d = four_at(base, column + 12u * WORKGROUP, end);
         let is_normal = quad_is_normal(a) && quad_is_normal(b) && quad_is_normal(c) && quad_is_normal(d);
-        var total = one();
+        var totals = ones();
         if (is_normal) {
-            total.pair = pair_times_quad(total.pair, a, none);
-            total.pair = pair_times_quad(total.pair, b, none);
-            total.pair = pair_times_quad(total.pair, c, none);
-            total.pair = pair_times_quad(total.pair, d, none);
+            totals = gathered(Marked(pair_times_quad(pair_one(), a, none), 0u),
+                Marked(pair_times_quad(pair_one(), b, none), 0u),
+                Marked(pair_times_quad(pair_one(), c, none), 0u),
+                Marked(pair_times_quad(pair_one(), d, none), 0u));
         } else {
-            var product = PRODUCT_ONE;
-            for (var at = own; at < own + EACH; at++) {
-                product = product_times(product, product_of(bitcast<f32>(tile[at])));
+            var quads = array<vec4<u32>, 4>(a, b, c, d);
+            for (var k = 0u; k < 4u; k++) {
+                var product = PRODUCT_ONE;
+                for (var e = 0u; e < 4u; e++) {
+                    product = product_times(product, product_of(bitcast<f32>(quads[k][e])));
+                }
+                let total = marked(product);
+                totals.high[k] = total.pair.high;
+                totals.low[k] = total.pair.low;
+                totals.exponent[k] = total.pair.exponent;
+                totals.marks[k] = total.marks;
             }
-            total = marked(product);
         }
-        total.pair = pair_normal(total.pair, -i32(lane & 1u));
-        leave(lane, total);
-        workgroupBarrier();
-        var side = 0u;
-        for (var reach = 1u; reach < WORKGROUP; reach *= 2u) {
-            if (lane >= reach) {
-                total = times(taken(side + lane - reach), total, none);
-            }
-            side = WORKGROUP - side;
-            leave(side + lane, total);
-            workgroupBarrier();
-        }
-        var before = running;
-        if (lane > 0u) {
-            before = times(running, taken(side + lane - 1u), none);
-        }
-        before.pair = pair_normal(before.pair, 0);
+        let lanes = scan_lanes(lane, normal_four(totals, -i32(lane & 1u)), none);
+        let second = times(running, one_of(lanes.all, 0u), none);
+        let third = times(second, one_of(lanes.all, 1u), none);
+        let fourth = times(third, one_of(lanes.all, 2u), none);
+        let before = normal_four(times_four(gathered(running, second, third, fourth), lanes.before, none), 0);
         if (is_normal) {
-            var pair = before.pair;
-            for (var at = own; at < own + EACH; at += 4u) {
-                pair = run_quad(at, pair, before.marks, none);
-            }
+            put(base, column, end, one_of(before, 0u), a, none);
+            put(base, column + 4u * WORKGROUP, end, one_of(before, 1u), b, none);
+            put(base, column + 8u * WORKGROUP, end, one_of(before, 2u), c, none);
+            put(base, column + 12u * WORKGROUP, end, one_of(before, 3u), d, none);
         } else {
-            var product = unmarked(before);
-            for (var at = own; at < own + EACH; at++) {
-                product = product_times(product, product_of(bitcast<f32>(tile[at])));
-                tile[at] = bitcast<u32>(product_value(product));
+            var quads = array<vec4<u32>, 4>(a, b, c, d);
+            for (var k = 0u; k < 4u; k++) {
+                let first = column + 4u * WORKGROUP * k;
+                var product = unmarked(one_of(before, k));
+                for (var e = 0u; e < 4u && first + e < end; e++) {
+                    product = product_times(product, product_of(bitcast<f32>(quads[k][e])));
+                    store_out(base + first + e, product_value(product));
+                }
             }
         }
-        running = times(running, taken(side + WORKGROUP - 1u), none);
+        running = times(fourth, one_of(lanes.all, 3u), none);
         running.pair = pair_normal(running.pair, 0);
         running.pair.exponent = clamp(running.pair.exponent, -100000000, 100000000);
-        workgroupBarrier();
-        put_quad(slot, base, column, end);
-        put_quad(slot + 4u * APART, base, column + 4u * WORKGROUP, end);
-        put_quad(slot + 8u * APART, base, column + 8u * WORKGROUP, end);
-        put_quad(slot + 12u * APART, base, column + 12u * WORKGROUP, end);
-        workgroupBarrier();  // the next tile takes the slots
     }
 }
