@@ -1,4 +1,4 @@
-// out[row, c] = apply(x[row, 0], ..., x[row, c])     by default a running sum
+// out[row, c] = result(apply(entry(x[row, 0]), ..., entry(x[row, c])))     by default a running sum
 //
 // x      (rows, columns)         contiguous
 // totals (rows, columns / chunk) of the chunks; unused when there is one chunk
@@ -33,6 +33,8 @@ fn load_totals(i: u32) -> T { return totals[params.totals_offset + i]; }
 fn store_out(i: u32, value: X) { out[i] = value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
+fn entry(value: X) -> T { return value; }
+fn result(value: T) -> X { return value; }
 
 struct Four {
     a: T,
@@ -99,10 +101,10 @@ fn up_to(lane: u32) -> Four {
 fn four_at(base: u32, column: u32, end: u32) -> Four {
     let at = base + column;
     let last = base + end - 1u;
-    let a = load_x(min(at, last));
-    let b = load_x(min(at + 1u, last));
-    let c = load_x(min(at + 2u, last));
-    let d = load_x(min(at + 3u, last));
+    let a = entry(load_x(min(at, last)));
+    let b = entry(load_x(min(at + 1u, last)));
+    let c = entry(load_x(min(at + 2u, last)));
+    let d = entry(load_x(min(at + 3u, last)));
     return Four(select(identity(), a, column < end), select(identity(), b, column + 1u < end),
         select(identity(), c, column + 2u < end), select(identity(), d, column + 3u < end));
 }
@@ -117,15 +119,15 @@ fn running(four: Four) -> Four {
 fn put(base: u32, column: u32, end: u32, before: T, four: Four) {
     let at = base + column;
     if (column + 3u < end) {
-        store_out(at, apply(before, four.a));
-        store_out(at + 1u, apply(before, four.b));
-        store_out(at + 2u, apply(before, four.c));
-        store_out(at + 3u, apply(before, four.d));
+        store_out(at, result(apply(before, four.a)));
+        store_out(at + 1u, result(apply(before, four.b)));
+        store_out(at + 2u, result(apply(before, four.c)));
+        store_out(at + 3u, result(apply(before, four.d)));
         return;
     }
-    if (column < end) { store_out(at, apply(before, four.a)); }
-    if (column + 1u < end) { store_out(at + 1u, apply(before, four.b)); }
-    if (column + 2u < end) { store_out(at + 2u, apply(before, four.c)); }
+    if (column < end) { store_out(at, result(apply(before, four.a))); }
+    if (column + 1u < end) { store_out(at + 1u, result(apply(before, four.b))); }
+    if (column + 2u < end) { store_out(at + 2u, result(apply(before, four.c))); }
 }
 
 @compute @workgroup_size(WORKGROUP)

@@ -1,5 +1,5 @@
 // tanh_of, sinh_of, cosh_of, asinh_of, acosh_of, atanh_of, sigmoid_of, silu_of, mish_of, softplus_of, logit_of,
-// logaddexp_of, logaddexp2_of, hypot_of: stable everywhere.
+// logaddexp_of, log_sum_pair, logaddexp2_of, hypot_of: stable everywhere.
 
 fn tanh_of(x: f32) -> f32 {
     if ((bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u) { return x; }
@@ -83,6 +83,13 @@ fn logit_of(x: f32) -> f32 { return log_of(select(x / (1.0 - x), -1.0, abs(x) > 
 fn logaddexp_of(a: f32, b: f32) -> f32 {
     if (bitcast<u32>(a) == bitcast<u32>(b) && abs(a) > 3e38) { return a; }
     return nan_max(a, b) + log1p_of(exp_of(-abs(a - b)));
+}
+
+// (the largest, the sum of exponentials beside it) of two such pairs; of nothing it is (-inf, 0).
+fn log_sum_pair(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+    let apart = select(exp(max(-abs(a.x - b.x), -104.0)), 1.0, a.x == b.x);
+    let total = select(b.y + a.y * apart, a.y + b.y * apart, a.x > b.x);
+    return vec2<f32>(nan_max(a.x, b.x), total);
 }
 
 fn logaddexp2_of(a: f32, b: f32) -> f32 {

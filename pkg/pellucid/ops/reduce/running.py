@@ -20,15 +20,15 @@ from ..index.gather import gather
 from ..index.sort import ValuesAndIndices, values_and_indices
 from ..shape.creation import arange
 from .families import scan
-from .reductions import no_complex
+from .reductions import Through, no_complex
 from .scan import cumsum, scan_launches
 
 _MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
-_LOG_SUM = {
-    "f32": "nan_max(a, b) + select(log1p_of(exp_of(-abs(a - b))), 0.6931472, a == b)",
-    "vec2<f32>": "complex_log_sum(a, b)",
-}
-_NOTHING = {"f32": "infinity(-1.0)", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
+# Of real numbers the largest goes with the sum of exponentials beside it, so that there is one logarithm at
+# the end.
+_LOG_SUM = {"f32": "log_sum_pair(a, b)", "vec2<f32>": "complex_log_sum(a, b)"}
+_NOTHING = {"f32": "vec2<f32>(infinity(-1.0), 0.0)", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
+_PAIRS = {"f32": Through("vec2<f32>", "vec2<f32>(value, 1.0)", "value.x + log_of(value.y)")}
 
 
 running_max = scan(
@@ -155,7 +155,7 @@ def _log_scan_grad(g, input, out):
 
 
 log_scan = scan(
-    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _NOTHING), _log_scan, _log_scan_grad,
+    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _NOTHING, _PAIRS), _log_scan, _log_scan_grad,
     "`logcumsumexp` of real numbers, and of complex ones above -inf, of whose infinities nothing is known.",
     dtype=float_or_complex, public="logcumsumexp",
 )  # fmt: skip

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...op.call import Call
@@ -9,7 +12,17 @@ from ...op.kernel import NATIVE, Launch, is_direct, load, register_type, rows_of
 from ...tensors import dtypes as dt
 from ..elementwise.comparison import where
 from .families import along_as, scan
-from .reductions import _ONE, _PRODUCT, _SUM, _ZERO, FLOAT_PRODUCTS, accumulated, product_parts, wide
+from .reductions import (
+    _ONE,
+    _PRODUCT,
+    _SUM,
+    _ZERO,
+    FLOAT_PRODUCTS,
+    Through,
+    accumulated,
+    product_parts,
+    wide,
+)
 
 # A row up to this length is scanned by one workgroup (on a software adapter by one lane), also a longer one,
 # where there are many. Otherwise it is scanned in parts, which start from the totals of those before.
@@ -21,11 +34,19 @@ _CHUNK, _PRODUCT_PARTS = 1024, 1024
 _TILE, _FULL, _PARTS = 2048, 1024, 1024
 
 
-def scan_launches(call: Call, one: dict[str, str], identity: dict[str, str]) -> list[Launch]:
-    """Launches that combine by an expression over a and b along the last axis, chosen by register type."""
+def scan_launches(
+    call: Call,
+    one: dict[str, str],
+    identity: dict[str, str],
+    through: Mapping[str, Through] = MappingProxyType({}),
+) -> list[Launch]:
+    """Launches that combine by an expression over a and b along the last axis, and what elements are combined
+    ``through``, by register type."""
     m = call["input"]
     kind = register_type(call.compute)
-    holes = {"X": kind, "T": kind, "apply": one[kind], "identity": identity[kind]}
+    via = through.get(kind, Through(kind, "value"))
+    holes = {"X": kind, "T": via.kind, "apply": one[kind], "identity": identity[kind]}
+    holes |= {"entry": via.entry, "result": via.result}
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     return _rows(call, "input", "out", rows, columns, holes, 0)
 
@@ -41,7 +62,7 @@ def _totals(
 ) -> Launch:
     """The launch that combines what each part of a row has."""
     lanes = rows_of(chunk, rows * parts)
-    file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value"})
+    file = lanes.fill("reduce/rows", {**holes, "U": holes["T"], "average": "value", "result": "value"})
     sizes = {"outputs": rows * parts, "reduced": columns, "inner": 1, "parts": parts, "chunk": chunk}
     return Launch(file, lanes.grid(rows * parts), {**sizes, "divisor": 1}, bind={"x": source, "out": out})
 
@@ -75,12 +96,12 @@ def _rows(
     if direct and parts > 1:
         carry = f"carry{depth}"
         call.temporary(carry, (rows * parts,), NATIVE[holes["T"]])
-        before += _rows(call, totals, carry, rows, parts, holes, depth + 1)
+        own = {"X": holes["T"], "entry": "value", "result": "value"}
+        before += _rows(call, totals, carry, rows, parts, {**holes, **own}, depth + 1)
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     bind = {"x": source, "out": out, "carry" if direct else "totals": carry if direct else totals}
     if direct:
-        kept = {name: value for name, value in holes.items() if name != "X"}
-        file, grid = load("reduce/scan_direct").fill(kept), -(-rows * parts // 16)
+        file, grid = load("reduce/scan_direct").fill(holes), -(-rows * parts // 16)
     else:
         # 16 elements a lane at a time; short rows share a workgroup
         lanes = min(128, max(4, 1 << (-(-chunk // 16) - 1).bit_length()))
