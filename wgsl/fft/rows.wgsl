@@ -42,8 +42,9 @@ struct Params {
 fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 
-// Both are padded, so that few neighbours meet in a bank, whatever power of two lies between them.
-var<workgroup> held: array<vec2<f32>, N * ROWS * 9u / 8u>;
+// Both are padded, so that few neighbours meet in a bank, whatever power of two lies between them: half a
+// warp reads 16 of them at a time.
+var<workgroup> held: array<vec2<f32>, N * ROWS * 17u / 16u>;
 // The first quarter of the N-th roots of 1.
 var<workgroup> roots: array<vec2<f32>, QUARTER + QUARTER / 16u + QUARTER / 256u>;
 
@@ -60,7 +61,7 @@ fn factors(k: u32) -> Four { return Four(vec2<f32>(1.0, 0.0), factor(k), factor(
 
 fn root_place(k: u32) -> u32 { return k + k / 16u + k / 256u; }
 
-fn padded(i: u32) -> u32 { return i + i / 8u; }
+fn padded(i: u32) -> u32 { return i + i / 16u; }
 
 fn loaded(i: u32) -> vec2<f32> {
     if (REAL) {

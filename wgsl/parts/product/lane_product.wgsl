@@ -14,48 +14,58 @@ fn lane_quad(at: u32, step: u32) -> vec4<u32> {
         vec4<f32>(load_x(at), load_x(at + step), load_x(at + 2u * step), load_x(at + 3u * step)));
 }
 
+// The same before `left`, and 1 from there on.
+fn last_quad(at: u32, step: u32, first: u32, left: u32) -> vec4<u32> {
+    let k = first + vec4<u32>(0u, 1u, 2u, 3u);
+    let places = at + min(k, vec4<u32>(left - 1u)) * step;
+    let four = vec4<f32>(load_x(places.x), load_x(places.y), load_x(places.z), load_x(places.w));
+    return bitcast<vec4<u32>>(select(vec4<f32>(1.0), four, k < vec4<u32>(left)));
+}
+
+struct Sixteen {
+    a: vec4<u32>,
+    b: vec4<u32>,
+    c: vec4<u32>,
+    d: vec4<u32>,
+}
+
+fn lane_sixteen(at: u32, step: u32, left: u32) -> Sixteen {
+    if (left >= 16u) {
+        return Sixteen(lane_quad(at, step), lane_quad(at + 4u * step, step), lane_quad(at + 8u * step, step),
+            lane_quad(at + 12u * step, step));
+    }
+    return Sixteen(last_quad(at, step, 0u, left), last_quad(at, step, 4u, left),
+        last_quad(at, step, 8u, left), last_quad(at, step, 12u, left));
+}
+
 fn lane_product(first: u32, step: u32, count: u32, none: u32) -> vec2<u32> {
     var running = PRODUCT_ONE;
     var at = first;
     var left = count;
-    var a_next = vec4<u32>();
-    var b_next = vec4<u32>();
-    var c_next = vec4<u32>();
-    var d_next = vec4<u32>();
-    if (left >= 16u) {
-        a_next = lane_quad(at, step);
-        b_next = lane_quad(at + 4u * step, step);
-        c_next = lane_quad(at + 8u * step, step);
-        d_next = lane_quad(at + 12u * step, step);
+    var next = Sixteen();
+    if (left > 0u) {
+        next = lane_sixteen(at, step, left);
     }
-    for (; left >= 16u; left -= 16u) {
-        let a = a_next;
-        let b = b_next;
-        let c = c_next;
-        let d = d_next;
-        at += 16u * step;
-        if (left >= 32u) {
-            a_next = lane_quad(at, step);
-            b_next = lane_quad(at + 4u * step, step);
-            c_next = lane_quad(at + 8u * step, step);
-            d_next = lane_quad(at + 12u * step, step);
+    while (left > 0u) {
+        let now = next;
+        let taken = min(left, 16u);
+        left -= taken;
+        at += taken * step;
+        if (left > 0u) {
+            next = lane_sixteen(at, step, left);
         }
-        if (quad_is_normal(a) && quad_is_normal(b) && quad_is_normal(c) && quad_is_normal(d)) {
-            var pair = pair_times_quad(pair_one(), a, none);
-            pair = pair_times_quad(pair, b, none);
-            pair = pair_times_quad(pair, c, none);
-            pair = pair_times_quad(pair, d, none);
+        if (quad_is_normal(now.a) && quad_is_normal(now.b) && quad_is_normal(now.c) && quad_is_normal(now.d)) {
+            var pair = pair_times_quad(pair_one(), now.a, none);
+            pair = pair_times_quad(pair, now.b, none);
+            pair = pair_times_quad(pair, now.c, none);
+            pair = pair_times_quad(pair, now.d, none);
             running = product_times(running, pair_product(pair));
         } else {
             // In a loop, for as a text of its own each of them takes a compiler long.
-            for (var back = 16u; back > 0u; back--) {
+            for (var back = taken; back > 0u; back--) {
                 running = product_times(running, product_of(load_x(at - back * step)));
             }
         }
-    }
-    for (; left > 0u; left--) {
-        running = product_times(running, product_of(load_x(at)));
-        at += step;
     }
     return running;
 }
