@@ -1,8 +1,8 @@
 // lane_product(first, step, count, none)   the product of x[first + k * step] for k < count, `none`
 //   being 0 as wgsl/parts/product/product_pair.wgsl has it
 //
-// 16 loads are under way at once, while the 16 before them are multiplied. Where one of these is no
-// normal number, they are multiplied one by one.
+// 16 loads are under way at once, while the 16 before them are multiplied. Where one of these is far from
+// 1, or no number, they are multiplied one by one.
 //
 // The kernel declares `fn load_x(i: u32) -> f32`.
 //
@@ -54,12 +54,10 @@ fn lane_product(first: u32, step: u32, count: u32, none: u32) -> vec2<u32> {
         if (left > 0u) {
             next = lane_sixteen(at, step, left);
         }
-        if (quad_is_normal(now.a) && quad_is_normal(now.b) && quad_is_normal(now.c) && quad_is_normal(now.d)) {
-            var pair = pair_times_quad(pair_one(), now.a, none);
-            pair = pair_times_quad(pair, now.b, none);
-            pair = pair_times_quad(pair, now.c, none);
-            pair = pair_times_quad(pair, now.d, none);
-            running = product_times(running, pair_product(pair));
+        if (quad_is_near(now.a) && quad_is_near(now.b) && quad_is_near(now.c) && quad_is_near(now.d)) {
+            let near = pair_times_pair(quad_product(now.a, none), quad_product(now.b, none), none);
+            let far = pair_times_pair(quad_product(now.c, none), quad_product(now.d, none), none);
+            running = product_times(running, pair_product(pair_times_pair(near, far, none)));
         } else {
             // In a loop, for as a text of its own each of them takes a compiler long.
             for (var back = taken; back > 0u; back--) {

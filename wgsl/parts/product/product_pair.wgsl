@@ -2,19 +2,19 @@
 // the steps of wgsl/parts/product/product.wgsl. A pair is (high, low, exponent): high has 12 bits and
 // the sign, so that its product with half of a factor is exact, and low is what is left.
 //
-// quad_is_normal(bits)           whether four floats are normal numbers: no others are factors
+// quad_is_near(bits)             whether four floats are from 2^-30 to 2^30 in size: of no others are there
+//                                quad_products
+// quad_products(bits, none)      the first of them, and products of the first two, three and all
+// quad_product(bits, none)       the last of these, as a pair
 // pair_one()                     1
-// pair_times(a, bits, none)      a times a float; at most 64 of them between two normalisations
-// pair_times_quad(a, bits, none)
 // pair_times_pair(a, b, none)
 // pair_normal(a, places)         the same with |high| from 2^places to 2^(places + 1)
 // pair_product(a)                as a product
 // pair_of_product(a)             a product that is finite and not 0 as a pair
-// pair_value(a)                  the nearest float
 //
 // `none` is a 0 that no compiler knows: what it hides is exact, and is not in another order.
 //
-// uses  product, exponential
+// uses  product
 
 struct Pair {
     high: f32,
@@ -22,32 +22,47 @@ struct Pair {
     exponent: i32,
 }
 
-fn quad_is_normal(bits: vec4<u32>) -> bool {
-    return all(((bits >> vec4<u32>(23u)) & vec4<u32>(255u)) - 1u < vec4<u32>(254u));
+struct Products {
+    high: vec4<f32>,
+    low: vec4<f32>,
+}
+
+fn quad_is_near(bits: vec4<u32>) -> bool {
+    return all((bits & vec4<u32>(0x7fffffffu)) - 0x30800000u < vec4<u32>(0x1e000000u));
+}
+
+fn pair_head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
+
+// (high, low) times a factor, whose halves have 12 bits, too.
+fn pair_times_factor(a: vec2<f32>, x: f32, none: u32) -> vec2<f32> {
+    let head = pair_head(x);
+    let main = a.x * head;
+    let rest = a.x * (x - head) + a.y * x;
+    let high = pair_head(main + rest);
+    return vec2<f32>(high, bitcast<f32>(bitcast<u32>(main - high) ^ none) + rest);
+}
+
+fn quad_products(bits: vec4<u32>, none: u32) -> Products {
+    let x = bitcast<vec4<f32>>(bits);
+    let a = vec2<f32>(pair_head(x.x), x.x - pair_head(x.x));
+    let b = pair_times_factor(a, x.y, none);
+    let c = pair_times_factor(b, x.z, none);
+    let d = pair_times_factor(c, x.w, none);
+    return Products(vec4<f32>(a.x, b.x, c.x, d.x), vec4<f32>(a.y, b.y, c.y, d.y));
+}
+
+fn quad_product(bits: vec4<u32>, none: u32) -> Pair {
+    let all = quad_products(bits, none);
+    return pair_normal(Pair(all.high.w, all.low.w, 0), 0);
 }
 
 fn pair_one() -> Pair { return Pair(1.0, 0.0, 0); }
 
-fn pair_split(main: f32, rest: f32, exponent: i32, none: u32) -> Pair {
-    let high = bitcast<f32>(bitcast<u32>(main + rest) & 0xfffff000u);
-    return Pair(high, bitcast<f32>(bitcast<u32>(main - high) ^ none) + rest, exponent);
-}
-
-fn pair_times(a: Pair, bits: u32, none: u32) -> Pair {
-    let x = bitcast<f32>((bits & 0x807fffffu) | 0x3f800000u);
-    let x_high = bitcast<f32>((bits & 0x807ff000u) | 0x3f800000u);
-    let exponent = a.exponent + i32((bits >> 23u) & 255u) - 127;
-    return pair_split(a.high * x_high, a.high * (x - x_high) + a.low * x, exponent, none);
-}
-
-fn pair_times_quad(a: Pair, bits: vec4<u32>, none: u32) -> Pair {
-    let two = pair_times(pair_times(a, bits.x, none), bits.y, none);
-    return pair_times(pair_times(two, bits.z, none), bits.w, none);
-}
-
 fn pair_times_pair(a: Pair, b: Pair, none: u32) -> Pair {
+    let main = a.high * b.high;
     let rest = a.high * b.low + a.low * (b.high + b.low);
-    return pair_split(a.high * b.high, rest, a.exponent + b.exponent, none);
+    let high = pair_head(main + rest);
+    return Pair(high, bitcast<f32>(bitcast<u32>(main - high) ^ none) + rest, a.exponent + b.exponent);
 }
 
 // n of a |high| from 2^n to 2^(n + 1).
@@ -75,13 +90,4 @@ fn pair_of_product(a: vec2<u32>) -> Pair {
     let high = f32(a.x >> 20u) * 4.8828125e-4;
     let low = f32(a.x & 0xfffffu) * 4.6566129e-10;
     return Pair(sign * high, sign * low, product_exponent(a));
-}
-
-fn pair_value(a: Pair) -> f32 {
-    let value = a.high + a.low;
-    let bits = bitcast<u32>(value);
-    let field = i32((bits >> 23u) & 255u) + a.exponent;
-    if (field > 0 && field < 255) { return bitcast<f32>(bits + (u32(a.exponent) << 23u)); }
-    if (field > 0) { return infinity(value); }
-    return scaled(value, max(a.exponent, -250));
 }

@@ -1,8 +1,9 @@
 // out[r, c] = x[r, 0] * ... * x[r, c]     the running product of each row, of floats, for GPUs
 //
-// Factors are multiplied as wgsl/parts/product/product_pair.wgsl does. A lane that has others than
-// normal numbers multiplies one by one, and tells the lanes behind it by a mark that there was a zero,
-// an infinity or a NaN.
+// Factors are multiplied in pairs of floats as wgsl/parts/product/product_pair.wgsl has them. Four neighbours
+// are multiplied as they are where none is far from 1: what leaves the range of floats is the exponent of
+// all before them. A lane that has others multiplies one by one, and tells the lanes behind it by a mark that
+// there was a zero, an infinity or a NaN.
 //
 // x      (rows, columns)   contiguous
 // carry  (rows, parts)     products up to the end of each part, as wgsl/parts/product/product.wgsl
@@ -87,11 +88,6 @@ fn is_undefined(marks: u32) -> bool { return marks >= (ZERO | INFINITE); }
 // The bits of a float with marks, but for its sign.
 fn bits_of(marks: u32) -> u32 {
     return select(select(0u, 0x7f800000u, (marks & INFINITE) != 0u), 0x7fc00000u, is_undefined(marks));
-}
-
-fn value_of(a: Pair, marks: u32) -> f32 {
-    if (marks == 0u) { return pair_value(a); }
-    return bitcast<f32>((bitcast<u32>(a.high) & PRODUCT_SIGN) | bits_of(marks));
 }
 
 fn ones() -> Four { return Four(vec4<f32>(1.0), vec4<f32>(), vec4<i32>(), vec4<u32>()); }
@@ -191,14 +187,24 @@ fn four_at(base: u32, column: u32, end: u32) -> vec4<u32> {
     return bitcast<vec4<u32>>(four);
 }
 
+// 2^n of a normal number.
+fn power_of_two(n: i32) -> f32 { return bitcast<f32>(u32(n + 127) << 23u); }
+
 // Four running products.
-fn put(base: u32, column: u32, end: u32, before: Marked, bits: vec4<u32>, none: u32) {
-    let a = pair_times(before.pair, bits.x, none);
-    let b = pair_times(a, bits.y, none);
-    let c = pair_times(b, bits.z, none);
-    let d = pair_times(c, bits.w, none);
-    let four = vec4<f32>(value_of(a, before.marks), value_of(b, before.marks), value_of(c, before.marks),
-        value_of(d, before.marks));
+fn put(base: u32, column: u32, end: u32, before: Marked, own: Products) {
+    // in four steps: the power of two may lie outside the range of floats where its product does not
+    let power = clamp(before.pair.exponent, -252, 252);
+    let first = power_of_two(clamp(before.pair.exponent - power, -60, 60));
+    let second = power_of_two(power >> 1u);
+    let third = power_of_two(power - (power >> 1u));
+    let high = first * before.pair.high;
+    let low = first * before.pair.low;
+    var four = high * own.high + (high * own.low + low * (own.high + own.low));
+    four = (four * second) * third;
+    if (before.marks != 0u) {
+        let signs = bitcast<vec4<u32>>(own.high) ^ vec4<u32>(bitcast<u32>(high));
+        four = bitcast<vec4<f32>>((signs & vec4<u32>(PRODUCT_SIGN)) | vec4<u32>(bits_of(before.marks)));
+    }
     let at = base + column;
     if (column + 3u < end) {
         store_out(at, four.x);
@@ -232,13 +238,15 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let b = four_at(base, column + 4u * WORKGROUP, end);
         let c = four_at(base, column + 8u * WORKGROUP, end);
         let d = four_at(base, column + 12u * WORKGROUP, end);
-        let is_normal = quad_is_normal(a) && quad_is_normal(b) && quad_is_normal(c) && quad_is_normal(d);
+        let is_near = quad_is_near(a) && quad_is_near(b) && quad_is_near(c) && quad_is_near(d);
+        let a_own = quad_products(a, none);
+        let b_own = quad_products(b, none);
+        let c_own = quad_products(c, none);
+        let d_own = quad_products(d, none);
         var totals = ones();
-        if (is_normal) {
-            totals = gathered(Marked(pair_times_quad(pair_one(), a, none), 0u),
-                Marked(pair_times_quad(pair_one(), b, none), 0u),
-                Marked(pair_times_quad(pair_one(), c, none), 0u),
-                Marked(pair_times_quad(pair_one(), d, none), 0u));
+        if (is_near) {
+            totals.high = vec4<f32>(a_own.high.w, b_own.high.w, c_own.high.w, d_own.high.w);
+            totals.low = vec4<f32>(a_own.low.w, b_own.low.w, c_own.low.w, d_own.low.w);
         } else {
             var quads = array<vec4<u32>, 4>(a, b, c, d);
             for (var k = 0u; k < 4u; k++) {
@@ -258,11 +266,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         let third = times(second, one_of(lanes.all, 1u), none);
         let fourth = times(third, one_of(lanes.all, 2u), none);
         let before = normal_four(times_four(gathered(running, second, third, fourth), lanes.before, none), 0);
-        if (is_normal) {
-            put(base, column, end, one_of(before, 0u), a, none);
-            put(base, column + 4u * WORKGROUP, end, one_of(before, 1u), b, none);
-            put(base, column + 8u * WORKGROUP, end, one_of(before, 2u), c, none);
-            put(base, column + 12u * WORKGROUP, end, one_of(before, 3u), d, none);
+        if (is_near) {
+            put(base, column, end, one_of(before, 0u), a_own);
+            put(base, column + 4u * WORKGROUP, end, one_of(before, 1u), b_own);
+            put(base, column + 8u * WORKGROUP, end, one_of(before, 2u), c_own);
+            put(base, column + 12u * WORKGROUP, end, one_of(before, 3u), d_own);
         } else {
             var quads = array<vec4<u32>, 4>(a, b, c, d);
             for (var k = 0u; k < 4u; k++) {
