@@ -168,6 +168,7 @@ SAMPLES: dict[str, list[Sample]] = {
             ((2, 3, 5, 4), ((5, 4),), {})),
         placed(2, image, 2), placed(2, image, (3, 2), (2, 3), (1, 0), (2, 3), True),
         S(np.zeros((1, 2, 4, 5), np.float32), 2, 1), S(EMPTY, 2),
+        S(image, 2).but(grad=False, alone=True, layouts=("offset",)),
         *each(("float16", "bfloat16"), normal(1, 2, 4, 5), 2),
         placed(2, np.arange(-20, 20).reshape(1, 2, 4, 5), 2, 1, 1).but(**ONCE), *NO_WINDOWS,
         *[bad("", image, k) for k in (0, 9, (3, 2, 1))], bad("", image, 3, dilation=0),

@@ -26,6 +26,7 @@ SAMPLES: dict[str, list[Sample]] = {
         *resampled(image, "nearest", {"scale_factor": (1.2, 2)}), *resampled(volume, "nearest", {"size": 3}),
         *resampled(image, "nearest-exact", {"size": (3, 9)}),
         *resampled(line, "linear", {"size": 3}, {"size": 9, "align_corners": True}, {"size": 1}),
+        S(normal(1, 3, 5, 70), (9, 150), mode="bilinear").but(second=False, paged=False),
         *resampled(image, "bilinear", {"scale_factor": 1.7}, {"scale_factor": 0.6, "antialias": True},
             {"size": (2, 4), "align_corners": True, "antialias": True}, {"scale_factor": 1.1},
             {"scale_factor": 1.7, "recompute_scale_factor": True}),

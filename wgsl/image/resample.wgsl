@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     let line = i / params.inner;
     let base = line / params.made * params.length;
-    let taps = resample_taps(line % params.made);
+    let taps = resample_taps(line % params.made, params.length, params.scale);
     var sum = 0.0;
     for (var k = 0; k < taps.count; k++) {
         let place = base + u32(clamp(taps.first + k, 0, i32(params.length) - 1));

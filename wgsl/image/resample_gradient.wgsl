@@ -58,7 +58,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     high = min(high, low + i32(params.places) - 1);
     var sum = 0.0;
     for (var q = low; q <= high; q++) {
-        let taps = resample_taps(u32(q));
+        let taps = resample_taps(u32(q), params.length, params.scale);
         var share = 0.0;
         if (ANTIALIAS) {
             let k = place - taps.first;

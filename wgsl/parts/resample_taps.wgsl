@@ -5,8 +5,7 @@
 // ANTIALIAS it is as wide as a place of the result, and its weights are divided by their sum. WIDTH
 // of 1: the place below alone.
 //
-// expects  const WIDTH: 1, 2 (linear) or 4 (cubic). HALF, ANTIALIAS. length (of the axis) and
-//          scale in Params
+// expects  const WIDTH: 1, 2 (linear) or 4 (cubic). HALF, ANTIALIAS
 // turns    of resample_taps at most the taps
 
 struct ResampleTaps {
@@ -35,11 +34,12 @@ fn resample_filter(at: f32) -> f32 {
     return select(0.0, (((x - 5.0) * x + 8.0) * x - 4.0) * SHARPNESS, x < 2.0);
 }
 
-fn resample_taps(q: u32) -> ResampleTaps {
-    let last = i32(params.length) - 1;
+// Of an axis of this length.
+fn resample_taps(q: u32, length: u32, scale: f32) -> ResampleTaps {
+    let last = i32(length) - 1;
     if (ANTIALIAS) {
-        let wide = max(params.scale, 1.0);
-        let middle = params.scale * (f32(q) + 0.5);
+        let wide = max(scale, 1.0);
+        let middle = scale * (f32(q) + 0.5);
         let reach = 0.5 * f32(WIDTH) * wide;
         let first = max(i32(middle - reach + 0.5), 0);
         let count = max(min(i32(middle + reach + 0.5), last + 1) - first, 0);
@@ -50,12 +50,12 @@ fn resample_taps(q: u32) -> ResampleTaps {
         return taps;
     }
     if (WIDTH == 1) {
-        let at = select(f32(q), f32(q) + 0.5, HALF) * params.scale;
+        let at = select(f32(q), f32(q) + 0.5, HALF) * scale;
         return ResampleTaps(min(i32(at), last), 1, 0.0, 0.0, 1.0);
     }
-    var at = f32(q) * params.scale;
+    var at = f32(q) * scale;
     if (HALF) {
-        at = (f32(q) + 0.5) * params.scale - 0.5;
+        at = (f32(q) + 0.5) * scale - 0.5;
     }
     if (WIDTH == 2) {
         at = max(at, 0.0);

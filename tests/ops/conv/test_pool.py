@@ -60,3 +60,24 @@ def test_a_layer_that_returns_places():
     expected, where = torch.nn.MaxPool2d(2, return_indices=True)(torch.tensor(x))
     np.testing.assert_array_equal(values.numpy(), expected.numpy())
     np.testing.assert_array_equal(places.numpy(), where.numpy())
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride", "padding", "ceil_mode"),
+    [
+        ((3, 5, 70, 81), 2, 2, 0, False), ((3, 5, 9, 140), (3, 2), (2, 3), (1, 1), True),
+        ((2, 7, 5, 6), (5, 6), 1, (2, 3), False), ((1, 3, 130, 3), 3, 1, 1, False),
+    ],
+)  # fmt: skip
+def test_maxima_without_places(shape, kernel, stride, padding, ceil_mode):
+    """Where no derivative is recorded; with NaN, and infinities of both signs in one window."""
+    x = normal(*shape)
+    rng = np.random.default_rng(0)
+    for value in (np.nan, np.inf, -np.inf, 0.0, -0.0):
+        x.reshape(-1)[rng.integers(0, x.size, x.size // 12)] = value
+    x[0, 0] = -np.inf
+    given = kernel, stride, padding, 1, ceil_mode
+    expected = torch.nn.functional.max_pool2d(torch.tensor(x), *given).numpy()
+    for device in ("webgpu", "cpu"):
+        out = pellucid.nn.functional.max_pool2d(pellucid.tensor(x, device=device), *given)
+        np.testing.assert_array_equal(out.numpy(), expected)

@@ -5,7 +5,7 @@ What most declarations of kernels need is here by name.
 
 from ...device.resources import add_text
 from .element_types import NATIVE, physical, register_type
-from .launch import Launch, Params, flag, per_element
+from .launch import Launch, Params, flag, per_element, per_line
 from .source import KernelSource, load
 from .turns import PIECE
 from .variants import LONG, is_direct, rows_of
@@ -22,6 +22,7 @@ __all__ = [
     "is_direct",
     "load",
     "per_element",
+    "per_line",
     "physical",
     "register_type",
     "rows_of",

@@ -66,6 +66,16 @@ def per_element(
     return Launch(file, -(-count // lanes), params, filled, bind or {})
 
 
+def per_line(file: str, params: Params, holes: dict[str, str], bind: dict[str, str]) -> Launch:
+    """The dispatch of a kernel that goes through lines of planes (wgsl/parts/plane_lines.wgsl): ``lines`` of
+    ``out_width``, both in ``params``. Lanes lie side by side as far as most of them have a column."""
+    width = params["out_width"]
+    tile = min((64, 32, 16), key=lambda lanes: -(-width // lanes) * lanes)
+    tiles = -(-width // tile)
+    groups = tiles * -(-params["lines"] // (4 * 256 // tile))
+    return Launch(file, groups, {**params, "tiles": tiles}, {**holes, "TILE": f"{tile}u"}, bind)
+
+
 def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:
     """A number of workgroups as a grid within the limit of one dimension.
 

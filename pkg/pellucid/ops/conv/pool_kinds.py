@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, integer_or_integers, number, wrong
 from ...tensors import dtypes as dt
@@ -25,7 +26,7 @@ from ..shape.creation import arange
 from ..shape.padding import pad
 from .geometry import Lengths, per_axis
 from .pool_windows import Windows, counts_of, moving
-from .window_ops import average_windows, max_windows, unfold_windows
+from .window_ops import average_windows, max_window_values, max_windows, unfold_windows
 
 Numbers = int | tuple[int, ...]
 AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
@@ -121,6 +122,9 @@ def _whole_maxima(input: Tensor, windows: Windows) -> tuple[Tensor, Tensor]:
 def _maxima(input: Tensor, windows: Windows, wants_places: bool) -> Any:
     """Maxima, with their places where they are wanted."""
     is_whole = input.dtype.is_integer and input.device.type == "webgpu"
+    # What is recorded has its places for its derivative.
+    if not (wants_places or is_whole or (is_grad_enabled() and input.requires_grad)) and windows.is_dense:
+        return _in_turn(max_window_values, input, windows)
     step = _whole_maxima if is_whole and windows.kernel else max_windows
     first, *rest = windows.in_turn()
     values, places = step(input, first)

@@ -13,6 +13,9 @@ import numpy as np
 from ...errors import ShapeError
 from .geometry import Lengths, met_by, per_axis
 
+# Places of a window up to which a kernel is written for it.
+_SMALL = 64
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -50,6 +53,11 @@ class Windows:
         """Rows and columns of places that the largest window holds."""
         along = zip(self.image, self.result, strict=True)
         return _two(self.kernel or [-(-n // max(m, 1)) + 1 for n, m in along])
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether windows have one size, which is small, and no gaps."""
+        return bool(self.kernel) and prod(self.kernel) <= _SMALL and set(self.dilation) == {1}
 
     def overlaps(self) -> tuple[int, int]:
         """Rows and columns of windows that a place is in at most."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...op.declaration import Call, op
 from ...op.families import formed
-from ...op.kernel import KernelSource, Launch, flag, load, per_element, register_type
+from ...op.kernel import KernelSource, Launch, flag, load, per_element, per_line, register_type
 from ...op.kernel.turns import boxes
 from ...op.rules import as_input, float_only, refusing, same
 from ...tensors import dtypes as dt
@@ -179,6 +179,27 @@ def _at_places(g, indices, windows) -> Tensor:
 )
 def max_windows(input: Tensor, windows: Windows) -> tuple[Tensor, Tensor]:
     """Maxima of windows over the last axes, and their places as int32; see `max_pool2d`."""
+
+
+def _value_launch(call: Call) -> Launch:
+    windows: Windows = call["windows"]
+    params = windows.params(windows.planes(call["input"].shape), windows.result)
+    params["lines"] = params.pop("outputs") // params["out_width"]
+    tall, wide = windows.spans()
+    holes = {"TALL": f"{tall}u", "WIDE": f"{wide}u", "PADDED": flag(any(windows.margins()))}
+    return per_line("conv/pool_values", params, holes, {"x": "input"})
+
+
+@op(
+    public="max_pool",
+    dtype=refusing(floats, "c"),
+    shape=_lengths("result"),
+    kernel=_value_launch,
+    reference=lambda input, windows: maxima_of(input, windows)[0],
+    grad=None,
+)
+def max_window_values(input: Tensor, windows: Windows) -> Tensor:
+    """Maxima of windows that are dense, without their places, which a derivative would need."""
 
 
 @op(

@@ -13,7 +13,7 @@ from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.declaration import Call, function, op
 from ...op.families import formed
-from ...op.kernel import Launch, flag, per_element
+from ...op.kernel import Launch, flag, per_element, per_line
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index
@@ -164,6 +164,35 @@ resample_gradient = _map(
 )  # fmt: skip
 
 
+def _planes_launch(call: Call) -> Launch:
+    shape, down, across = call["input"].shape, call["down"], call["across"]
+    params: dict[str, Any] = {
+        "lines": call.out.numel // across.made, "in_height": shape[-2], "in_width": shape[-1],
+        "out_height": down.made, "out_width": across.made, "down": down.scale, "across": across.scale,
+    }  # fmt: skip
+    holes = {"WIDTH": str(down.width), "HALF": flag(down.half)}
+    return per_line("image/resample_planes", params, holes, {"x": "input"})
+
+
+@op(
+    public="interpolate",
+    dtype=float_only,
+    shape=lambda call: Size((*call["input"].shape[:-2], call["down"].made, call["across"].made)),
+    kernel=_planes_launch,
+    reference=lambda input, down, across: _resampled(
+        _resampled(input, across, input.ndim - 1), down, input.ndim - 2
+    ),
+    grad={
+        "input": lambda g, down, across: resample_gradient(
+            resample_gradient(g, across, g.dim() - 1), down, g.dim() - 2
+        )
+    },
+)
+def resample_planes(input: Tensor, down: Resampling, across: Resampling) -> Tensor:
+    """The last two axes with other lengths, by one filter that is no wider for smaller results; see
+    `nn.functional.interpolate`."""
+
+
 # By mode: the filter, and how many axes images may have.
 _MODES = {
     "nearest": ("nearest", (1, 2, 3)),
@@ -291,8 +320,12 @@ def interpolate(
             input = slice_dim(input, axis, *places)
         return input.clone()
     out = input.float() if is_byte else input
+    last = input.dim() - 2
+    if not antialias and sum(axis >= last for _, axis, _ in plans) == 2:
+        *plans, (rows, _, down), (columns, _, across) = plans
+        plans.append((rows * columns, last, (down, across)))
     for _, axis, plan in sorted(plans, key=lambda each: each[0]):
-        out = resample(out, plan, axis)
+        out = resample_planes(out, *plan) if isinstance(plan, tuple) else resample(out, plan, axis)
     return out.to(input.dtype) if is_byte else out
 
 

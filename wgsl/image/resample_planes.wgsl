@@ -1,0 +1,85 @@
+// out[n, q, r] = sum(weight(q, k) * weight(r, l) * x[n, place(q, k), place(r, l)] for taps k, l): planes of
+//   another height and width
+//
+// x     (outer, in_height, in_width)     contiguous
+// out   (outer, out_height, out_width)
+// grid  TILE columns by 4 * WORKGROUP / TILE lines of all planes a workgroup (parts/plane_lines);
+//       parts/resample_taps says what the taps are
+// fuses -> out
+// turns 4 * (WIDTH * (WIDTH + 1) + 1)
+// uses  plane_lines, resample_taps
+
+const WIDTH = 2;
+const HALF = true;
+const ANTIALIAS = false;
+
+const WORKGROUP = 256u;
+const TILE = 64u;
+
+struct Params {
+    x_offset: u32,
+    lines: u32,
+    tiles: u32,
+    in_height: u32,
+    in_width: u32,
+    out_height: u32,
+    out_width: u32,
+    down: f32,
+    across: f32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+@group(1) @binding(0) var<uniform> params: Params;
+
+fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+fn store_out(i: u32, value: f32) { out[i] = value; }
+
+fn resampled(at: vec2<u32>, column: u32) -> f32 {
+    let rows = resample_taps(at.y, params.in_height, params.down);
+    let columns = resample_taps(column, params.in_width, params.across);
+    let last_row = i32(params.in_height) - 1;
+    let last_column = i32(params.in_width) - 1;
+    var sum = 0.0;
+    for (var k = 0; k < WIDTH; k++) {
+        let row = at.x * params.in_height + u32(clamp(rows.first + k, 0, last_row));
+        var along = 0.0;
+        for (var l = 0; l < WIDTH; l++) {
+            let place = u32(clamp(columns.first + l, 0, last_column));
+            along += resample_weight(columns, l) * load_x(row * params.in_width + place);
+        }
+        sum += resample_weight(rows, k) * along;
+    }
+    return sum;
+}
+
+@compute @workgroup_size(WORKGROUP)
+fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+    let place = column_and_line(id.y * count.x + id.x, lane);
+    let column = place.x;
+    if (column >= params.out_width) {
+        return;
+    }
+    let first = place.y * params.out_width + column;
+    let at_0 = plane_and_row(place.y);
+    if (place.y + 3u < params.lines) {
+        let at_1 = row_below(at_0);
+        let at_2 = row_below(at_1);
+        let at_3 = row_below(at_2);
+        let value_0 = resampled(at_0, column);
+        let value_1 = resampled(at_1, column);
+        let value_2 = resampled(at_2, column);
+        let value_3 = resampled(at_3, column);
+        store_out(first, value_0);
+        store_out(first + params.out_width, value_1);
+        store_out(first + 2u * params.out_width, value_2);
+        store_out(first + 3u * params.out_width, value_3);
+        return;
+    }
+    var at = at_0;
+    for (var k = 0u; place.y + k < params.lines; k++) {
+        store_out(first + k * params.out_width, resampled(at, column));
+        at = row_below(at);
+    }
+}
