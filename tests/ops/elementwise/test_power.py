@@ -30,6 +30,7 @@ def spread(seed: int, low: float, high: float, count: int = 40_000) -> np.ndarra
         (np.exp2(spread(2, -126, 127)), spread(3, -3, 3), 2.5e-7),
         (np.float32(1) + spread(4, -0.1, 0.1), np.exp2(spread(5, 0, 10)), 4e-7),
         (np.float32(1) + spread(6, -1e-4, 1e-4), -np.exp2(spread(7, 10, 20)), 4e-7),
+        (spread(10, 0.6, 1.7), np.exp2(spread(11, 0, 9)), 4e-7),
         (-spread(8, 0, 10), np.round(spread(9, -40, 40)), 2.5e-7),
     ],
 )

@@ -10,35 +10,27 @@
 fn power(a: f32, b: f32) -> f32 {
     let a_bits = bitcast<u32>(a);
     let b_bits = bitcast<u32>(b);
+    // of any bits; all but few are the power, and one branch is left for the others
+    let log = power_log(a_bits, 0u);
+    let about = bitcast<u32>(b * (log.x + log.y)) & 0x7fffffffu;
+    let found = power_of_log(log, b);
+    let near = bitcast<f32>(bitcast<u32>(found.p) + (found.n << 23u));
+    let is_plain = a_bits - 0x800000u < 0x7f000000u && b_bits != 0x3f000000u && about <= 0x42fa0000u;
+    if (!is_plain || b == power_float(power_round(b))) { return power_case(a, b, is_plain, near); }
+    return near;
+}
+
+// Powers of what is not positive and normal, to whole numbers and a half, and those beyond 2^125 or 2^-125. Of
+// plain ones `near` is the power but for an ulp.
+fn power_case(a: f32, b: f32, is_plain: bool, near: f32) -> f32 {
+    let a_bits = bitcast<u32>(a);
+    let b_bits = bitcast<u32>(b);
     let a_size = a_bits & 0x7fffffffu;
     let b_size = b_bits & 0x7fffffffu;
-    // a positive normal number to a fraction is no case of those below, but for the root
-    if (a_bits - 0x800000u < 0x7f000000u && b_size < 0x4b000000u && b != trunc(b) && b_bits != 0x3f000000u) {
-        return power_of_size(a_bits, b);
-    }
-    if (b_size == 0u || a_bits == 0x3f800000u) { return 1.0; }
-    if (is_nan(a)) { return a; }
-    if (is_nan(b)) { return b; }
-    let is_negative = (a_bits >> 31u) == 1u;
     let falls = (b_bits >> 31u) == 1u;
-    if (b_size == 0x7f800000u) {
-        if (a_size == 0x3f800000u) { return 1.0; }
-        return select(0.0, infinity(1.0), (a_size > 0x3f800000u) != falls);
-    }
-    if (b == 1.0) { return a; }
-    if (b == 2.0) { return a * a; }
-    if (b == 0.5 && a_size != 0u && !is_negative) { return sqrt(a); }
-    if (b == -1.0) { return 1.0 / a; }
     // from 2^24 on all are even
     let whole = b_size >= 0x4b800000u || b == trunc(b);
-    let odd = whole && b_size < 0x4b800000u && (i32(b) & 1) == 1;
-    if (a_size == 0u || a_size == 0x7f800000u) {
-        let grows = (a_size != 0u) != falls;
-        let size = select(0.0, infinity(1.0), grows);
-        return select(size, with_sign(size, a), odd);
-    }
-    if (is_negative && !whole) { return bitcast<f32>(0x7fc00000u | (a_bits & 0x80000000u)); }
-    if (whole && b_size <= 0x41b80000u) {
+    if (whole && b_size <= 0x41b80000u && a_size - 0x800000u < 0x7f000000u) {
         // up to 23: products of whole numbers are exact, and so are few factors but for an ulp
         let n = u32(abs(b));
         let a_2 = a * a;
@@ -49,98 +41,114 @@ fn power(a: f32, b: f32) -> f32 {
         result *= select(1.0, a_4, (n & 4u) != 0u);
         result *= select(1.0, a_8, (n & 8u) != 0u);
         result *= select(1.0, a_8 * a_8, (n & 16u) != 0u);
-        let is_exact = a == trunc(a) && abs(result) < 16777216.0;
-        let is_safe = abs(result) > 1e-30 && abs(result) < 1e30;
-        if (is_exact || (n <= 4u && is_safe)) { return select(result, 1.0 / result, falls); }
+        let is_safe = n <= 4u && abs(result) > 1e-30 && abs(result) < 1e30;
+        if (is_safe || (abs(result) < 16777216.0 && a == trunc(a))) {
+            return select(result, 1.0 / result, falls);
+        }
     }
-    let size = power_of_size(a_size, b);
+    if (is_plain) { return near; }
+    if (b_size == 0u || a_bits == 0x3f800000u) { return 1.0; }
+    if (is_nan(a)) { return a; }
+    if (is_nan(b)) { return b; }
+    let is_negative = (a_bits >> 31u) == 1u;
+    if (b_size == 0x7f800000u) {
+        if (a_size == 0x3f800000u) { return 1.0; }
+        return select(0.0, infinity(1.0), (a_size > 0x3f800000u) != falls);
+    }
+    if (b == 1.0) { return a; }
+    if (b == 2.0) { return a * a; }
+    if (b == 0.5 && a_size != 0u && !is_negative) { return sqrt(a); }
+    if (b == -1.0) { return 1.0 / a; }
+    let odd = whole && b_size < 0x4b800000u && (i32(b) & 1) == 1;
+    if (a_size == 0u || a_size == 0x7f800000u) {
+        let grows = (a_size != 0u) != falls;
+        let size = select(0.0, infinity(1.0), grows);
+        return select(size, with_sign(size, a), odd);
+    }
+    if (is_negative && !whole) { return bitcast<f32>(0x7fc00000u | (a_bits & 0x80000000u)); }
+    // subnormal numbers count
+    let lift = select(0u, countLeadingZeros(a_size) - 8u, a_size < 0x800000u);
+    let log = power_log(a_size << lift, lift);
+    let about = b * (log.x + log.y);
+    var size = select(0.0, infinity(1.0), about > 0.0);
+    if (about > -151.0 && about < 129.0) {
+        let found = power_of_log(log, b);
+        size = scaled(found.p, bitcast<i32>(found.n - 2u * 0x4b400000u));
+    }
     return select(size, -size, is_negative && odd);
 }
 
 fn power_of_number(a: f32, b: f32) -> f32 {
+    // as PyTorch multiplies; all lanes go the same way
+    if (b == 2.0) { return a * a; }
+    if (b == 3.0) { return a * a * a; }
+    // where a root differs from a power; by the bits: compilers may take NaN for any number
     let a_bits = bitcast<u32>(a);
-    // by the bits: compilers may take NaN for any number
-    if ((bitcast<u32>(b) & 0x7fffffffu) != 0x3f000000u) { return power(a, b); }
-    // where a root differs from a power
-    if (a_bits == 0x80000000u) { return select(a, infinity(a), b < 0.0); }
-    if (a_bits == 0xff800000u) { return bitcast<f32>(a_bits | 0x400000u); }
+    if ((bitcast<u32>(b) & 0x7fffffffu) == 0x3f000000u) {
+        if (a_bits == 0x80000000u) { return select(a, infinity(a), b < 0.0); }
+        if (a_bits == 0xff800000u) { return bitcast<f32>(a_bits | 0x400000u); }
+    }
     return power(a, b);
 }
 
 // The first 12 bits of a number.
 fn power_head(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) & 0xfffff000u); }
 
-// Of numbers near 1 + k / 8: (128 r, 16 t, u) with t + u / 2^34 = -log2 r, where r is near their inverse. Chosen
-// step by step, for lanes of which each reads another place of an array wait for each other.
-fn power_entry(k: u32) -> vec3<i32> {
-    let is_odd = (k & 1u) != 0u;
-    let is_second = (k & 2u) != 0u;
-    let is_upper = (k & 4u) != 0u;
-    // 32 * 128 r + 16 t
-    let low = select(select(4096, 3651, is_odd), select(3269, 2983, is_odd), is_second);
-    let high = select(select(2729, 2539, is_odd), select(2349, 2191, is_odd), is_second);
-    let both = select(select(low, high, is_upper), 2064, k == 8u);
-    let u_low = select(select(0, -350297776, is_odd), select(258980653, 400998572, is_odd), is_second);
-    let u_high = select(select(482910040, 149795606, is_odd), select(-39935617, -428858347, is_odd),
-        is_second);
-    return vec3<i32>(both >> 5u, both & 31, select(u_low, u_high, is_upper));
+// The nearest whole number, up to 2^22, in the last bits of 1.5 * 2^23 and as a float. A GPU takes as long for
+// one rounding or conversion as for eight of these steps.
+fn power_round(x: f32) -> u32 { return bitcast<u32>(x + 12582912.0); }
+fn power_float(n: u32) -> f32 { return bitcast<f32>((n & 0x7fffffu) | 0x4b000000u) - 12582912.0; }
+
+// log2(a / 2^lift) of a positive normal a, given as its bits, as a number of 12 bits and the rest.
+fn power_log(a: u32, lift: u32) -> vec2<f32> {
+    // a = m 2^exponent, m from 0.707 to 1.414, and log2 m = 2 atanh(s) / log 2 with s = f / (2 + f)
+    let above = a - 0x3f3504f3u;
+    let exponent = bitcast<f32>((bitcast<i32>(above) >> 23u) - bitcast<i32>(lift) + 0x4b400000) - 12582912.0;
+    let m = bitcast<f32>(a - (above & 0xff800000u));
+    // 0, which no compiler knows: what it hides is not taken for a factor or an end that another sum has, too
+    let nothing = bitcast<u32>(m) & 0x80000000u;
+    let f = m - 1.0;
+    let f_head = power_head(f);
+    let inverse = 1.0 / (m + 1.0);
+    let s_head = power_head(f * inverse);
+    let s_hidden = bitcast<f32>(bitcast<u32>(s_head) ^ nothing);
+    let s_rest = (((f - 2.0 * s_head) - s_head * f_head) - s_hidden * (f - f_head)) * inverse;
+    let s = s_head + s_rest;
+    let z = s * s;
+    let tail = (s * z) * (0.9617967 + z * (0.5770829 + z * (0.4117043 + z * 0.34025943)));
+    // 2 / log 2 is 2.884765625 and 6.2445679e-4; the logarithm is high and low
+    let near = s_head * 2.884765625;
+    let high = power_head(exponent + near);
+    let ends = (bitcast<f32>(bitcast<u32>(exponent) ^ nothing) - high) + near;
+    return vec2<f32>(high, ends + (s_hidden * 6.2445679e-4 + (s_rest * 2.8853901 + tail)));
 }
 
-// Whole numbers as floats, without a conversion, which takes a GPU longer than ten other steps: from
-// -2^22 to 2^22, and from 0 to 2^23.
-fn power_float(n: i32) -> f32 { return bitcast<f32>(n + 0x4b400000) - 12582912.0; }
-fn power_float_of_bits(n: i32) -> f32 { return bitcast<f32>(n | 0x4b000000) - 8388608.0; }
-
-// Whole and fractional parts of numbers, added.
-fn power_added(sum: vec2<f32>, x: f32) -> vec2<f32> {
-    let whole = round(x);
-    return sum + vec2<f32>(whole, x - whole);
+// p 2^n, with n in the last bits of twice 1.5 * 2^23 and p from 0.7 to 1.42.
+struct PowerParts {
+    p: f32,
+    n: u32,
 }
 
-// a^b of a positive finite a, given as its bits, and a finite b.
-fn power_of_size(a: u32, b: f32) -> f32 {
-    var exponent = i32(a >> 23u) - 127;
-    var mantissa = a & 0x7fffffu;
-    if (exponent == -127) {
-        let places = countLeadingZeros(mantissa) - 8u;
-        mantissa = (mantissa << places) & 0x7fffffu;
-        exponent = -126 - i32(places);
-    }
-    let entry = power_entry((mantissa + 0x80000u) >> 20u);
-    // log2 a = exponent + t + u + log2(1 + f), f in units of 2^-30
-    let f_units = i32((mantissa | 0x800000u) * u32(entry.x)) - 1073741824;
-    let f_main = f32(f_units & -8) * 9.3132257e-10;
-    let f_head = power_head(f_main);
-    let f_rest = (f_main - f_head) + power_float_of_bits(f_units & 7) * 9.3132257e-10;
-    let f = f_head + f_rest;
-    // log(1 + f) - f
-    let tail = 0.2 + f * (-0.16666667 + f * (0.14285714 + f * -0.125));
-    let series = (f * f) * (-0.5 + f * (0.33333333 + f * (-0.25 + f * tail)));
-    // log2(e) is 1.4423828125 and 3.1222855e-4
-    let near = f_head * 1.4423828125;
-    let rest = f_head * 3.1222855e-4 + (f_rest + series) * 1.44269504;
-    let coarse = power_float(16 * exponent + entry.y) * 0.0625;
-    var middle = power_head(near);
-    var fine = (near - middle) + rest;
-    if (entry.z != 0) {
-        let units = entry.z + i32(near * 17179869184.0) + i32(round(rest * 17179869184.0));
-        middle = power_float(units >> 19u) * 3.0517578e-5;
-        fine = power_float_of_bits(units & 524287) * 5.8207661e-11;
-    }
-    let about = b * (coarse + (middle + fine));
-    if (about > 129.0) { return infinity(1.0); }
-    if (about < -151.0) { return 0.0; }
+// 2^(b log)
+fn power_of_log(log: vec2<f32>, b: f32) -> PowerParts {
+    // the exact part of the product, of which whole numbers are taken off, and the small ones
     let b_head = power_head(b);
-    let b_rest = b - b_head;
-    // what the rest of b adds is less than a tenth
-    var sum = power_added(vec2<f32>(0.0, b_rest * (coarse + middle)), b * fine);
-    sum = power_added(sum, b_head * middle);
-    sum = power_added(sum, b_head * coarse);
-    // the nearest whole number, and what is left, from -1/2 to 1/2
-    let n = round(sum.y);
-    let p = exp_small((sum.y - n) * 0.69314718);
-    if (abs(about) < 125.0) { return lifted_by(p, sum.x + n); }
-    return scaled(p, i32(sum.x + n));
+    let product = b_head * log.x;
+    let n_product = power_round(product);
+    // the sign of a power of 2 is 0, as in power_log
+    let hidden = bitcast<f32>(bitcast<u32>(log.x) ^ (n_product & 0x80000000u));
+    let parts = (product - power_float(n_product)) + ((b - b_head) * hidden + b * log.y);
+    let n_parts = power_round(parts);
+    // 2^r, r from -1/2 to 1/2
+    let r = parts - power_float(n_parts);
+    var p = 1.5352317e-4;
+    p = p * r + 1.3400170e-3;
+    p = p * r + 9.6184500e-3;
+    p = p * r + 5.5503293e-2;
+    p = p * r + 0.24022648;
+    p = p * r + 0.69314720;
+    p = p * r + 1.0;
+    return PowerParts(p, n_product + n_parts);
 }
 
 fn power_u32(a: u32, b: u32) -> u32 {
