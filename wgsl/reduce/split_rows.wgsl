@@ -11,7 +11,7 @@
 //         lanes stride over r
 // fuses   x -> out
 // turns   chunk // WORKGROUP + parts // WORKGROUP + 256
-// uses    lane_fold, workgroup_fold, partial_fold, partials
+// uses    lane_fold, partial_fold, partials
 
 alias X = f32;
 alias T = f32;
@@ -42,6 +42,7 @@ fn entry(value: X) -> T { return value; }
 fn apply(a: T, b: T) -> T { return a + b; }
 fn identity() -> T { return T(0); }
 fn share(first: u32, start: u32, end: u32) -> T { return lane_fold(first, start, end); }
+fn across_fold(lane: u32, value: T) -> T { return workgroup_fold(lane, value); }
 fn result(value: T) -> U { return value; }
 fn average(value: T, count: u32) -> T { return value / T(count); }
 fn to_bits(value: T) -> vec2<u32> { return vec2<u32>(bitcast<u32>(value), 0u); }
@@ -61,7 +62,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let r = part * params.chunk + lane;
     let end = min((part + 1u) * params.chunk, params.reduced);
     let at = (outer * params.reduced + r) * params.inner + inner;
-    let own = workgroup_fold(lane, share(r, at, end));
+    let own = across_fold(lane, share(r, at, end));
     let first = output * params.parts;
     if (lane == 0u) {
         partial_leave_value(first + part, own);
@@ -70,7 +71,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let near = partial_fold(first, 1u, lane, WORKGROUP, params.parts);
-    var value = workgroup_fold(lane, near);
+    var value = across_fold(lane, near);
     if (lane == 0u) {
         if (MEAN) {
             value = average(value, params.divisor);

@@ -5,7 +5,7 @@
 //                                under way at once
 // strip_fold(lane, value)        the values of the lanes that share an output combined, known to
 //                                the first WIDTH lanes. Every lane must call it, in uniform control
-//                                flow, with a barrier before the next call.
+//                                flow.
 //
 // The kernel declares `alias T`, `fn identity`, `const WORKGROUP`, `const WIDTH`, `fn apply`,
 // `fn entry`, `fn load_x`, and `inner` in Params.
@@ -39,13 +39,15 @@ fn strip_share(base: u32, first: u32, end: u32) -> T {
 }
 
 fn strip_fold(lane: u32, value: T) -> T {
-    strips[lane] = value;
+    var own = value;
+    strips[lane] = own;
     workgroupBarrier();
-    var result = value;
-    if (lane < WIDTH) {
-        for (var strip = 1u; strip < STRIPS; strip++) {
-            result = apply(result, strips[strip * WIDTH + lane]);
+    for (var half = WORKGROUP / 2u; half >= WIDTH; half /= 2u) {
+        if (lane < half) {
+            own = apply(own, strips[lane + half]);
+            strips[lane] = own;
         }
+        workgroupBarrier();
     }
-    return result;
+    return own;
 }

@@ -6,13 +6,14 @@
 // there was a zero, an infinity or a NaN.
 //
 // x      (rows, columns)   contiguous
-// carry  (rows, parts)     products up to the end of each part, as wgsl/parts/product/product.wgsl
-//        has them; unused when there is one part
+// totals (rows, parts)     products of the parts, as wgsl/parts/product/product.wgsl has them; unused
+//        when there is one part
 // out    (rows, columns)
-// grid   one workgroup per row and part, which is `chunk` long; it walks the part in tiles: a lane has
-//        four times four neighbours, and what it hands to others is scanned four by four
+// grid   one workgroup per row and part, which is `chunk` long; it multiplies the totals before its part,
+//        and walks the part in tiles: a lane has four times four neighbours, and what it hands to others
+//        is scanned four by four
 // fuses  x -> out
-// turns  (chunk // WORKGROUP // 16 + 1) * 64
+// turns  (chunk // WORKGROUP // 16 + 1) * 64 + parts // WORKGROUP
 // uses   product, product_pair
 
 // At most: lanes' totals lie from 1 to 2 and from 1/2 to 1 in turns, so that all together fit a float.
@@ -30,7 +31,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> carry: array<vec2<u32>>;
+@group(0) @binding(1) var<storage, read> totals: array<vec2<u32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -137,6 +138,33 @@ fn taken(at: u32) -> Four {
         word & vec4<u32>(MARKS));
 }
 
+fn normal_times(a: Marked, b: Marked, none: u32) -> Marked {
+    var both = times(a, b, none);
+    both.pair = pair_normal(both.pair, 0);
+    both.pair.exponent = clamp(both.pair.exponent, -100000000, 100000000);
+    return both;
+}
+
+// The product of the totals of so many parts of a row.
+fn product_before(lane: u32, first: u32, count: u32, none: u32) -> Marked {
+    var own = Marked(pair_one(), 0u);
+    for (var k = lane; k < count; k += WORKGROUP) {
+        own = normal_times(own, marked(totals[first + k]), none);
+    }
+    for (var half = WORKGROUP / 2u; half > 0u; half /= 2u) {
+        highs[lane].x = own.pair.high;
+        lows[lane].x = own.pair.low;
+        words[lane] = vec4<u32>(bitcast<u32>(own.pair.exponent), own.marks, 0u, 0u);
+        workgroupBarrier();
+        let other = words[(lane + half) % WORKGROUP];
+        let pair = Pair(highs[(lane + half) % WORKGROUP].x, lows[(lane + half) % WORKGROUP].x,
+            bitcast<i32>(other.x));
+        own = normal_times(own, Marked(pair, other.y), none);
+        workgroupBarrier();
+    }
+    return own;
+}
+
 // What the lanes before a lane have, and all.
 struct Lanes {
     before: Four,
@@ -230,7 +258,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let end = min((part + 1u) * params.chunk, params.columns);
     var running = Marked(pair_one(), 0u);
     if (part > 0u) {
-        running = marked(carry[group - 1u]);
+        running = product_before(lane, row * params.parts, part, none);
     }
     for (var start = part * params.chunk; start < end; start += 16u * WORKGROUP) {
         let column = start + 4u * lane;
@@ -282,8 +310,6 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
                 }
             }
         }
-        running = times(fourth, one_of(lanes.all, 3u), none);
-        running.pair = pair_normal(running.pair, 0);
-        running.pair.exponent = clamp(running.pair.exponent, -100000000, 100000000);
+        running = normal_times(fourth, one_of(lanes.all, 3u), none);
     }
 }

@@ -53,14 +53,14 @@ class Through(NamedTuple):
         entry: the expression that makes it of an element's ``value``.
         result: the expression that makes the result of its ``value``.
         out: register type of the result; that of the elements if not given.
-        shares: what a lane makes of its elements, by form, where it does not combine them one by one.
+        holes: what else a kernel of elements has, by form.
     """
 
     kind: str
     entry: str
     result: str = "value"
     out: str | None = None
-    shares: Mapping[str, str] = MappingProxyType({})
+    holes: Mapping[str, dict[str, str]] = MappingProxyType({})
 
 
 def fold(
@@ -87,8 +87,7 @@ def fold(
                 call.temporary(target, (step.outputs,), NATIVE[kind])
             holes = {"T": kind, "identity": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
             holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
-            if k == 0 and (share := via.shares.get(step.form.removeprefix("split_"))):
-                holes["share"] = share
+            holes |= via.holes.get(step.form, {}) if k == 0 else {}
             holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
             if kind == "vec2<f32>":
                 holes["average"] = "value / f32(count)"
@@ -129,11 +128,13 @@ _WIDE = {
 _LANE_PRODUCT = (
     "lane_product({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1}, params.reduced >> 31u)"
 )
+_OF_ROWS = {"share": _LANE_PRODUCT.format("start", "LANES")}
+_OF_LONG_ROWS = {**_OF_ROWS, "across_fold": "product_fold(lane, value)"}
+_OF_STRIPS = {"share": _LANE_PRODUCT.format("base + first * params.inner", "STRIPS")}
 FLOAT_PRODUCTS = Through(
     "vec2<u32>", "product_of(value)", "product_value(value)",
-    shares={
-        "rows": _LANE_PRODUCT.format("start", "LANES"),
-        "strips": _LANE_PRODUCT.format("base + first * params.inner", "STRIPS"),
+    holes={
+        "rows": _OF_ROWS, "split_rows": _OF_LONG_ROWS, "strips": _OF_STRIPS, "split_strips": _OF_STRIPS,
     },
 )  # fmt: skip
 # Factors of a part where no lanes share one.

@@ -111,8 +111,11 @@ def _rows(
     return [*before, Launch(file, grid, params, bind=bind)]
 
 
-# Parts of a product leave the range of floats where the whole does not: they have a range of their own.
-_PRODUCTS = {"X": "vec2<u32>", "T": "vec2<u32>", "apply": "product_times(a, b)", "identity": "PRODUCT_ONE"}
+# What reduce/rows makes of the parts of a row of floats.
+_PRODUCTS = {
+    "X": "f32", "T": "vec2<u32>", "apply": "product_times(a, b)", "identity": "PRODUCT_ONE",
+    "entry": FLOAT_PRODUCTS.entry, **FLOAT_PRODUCTS.holes["split_rows"],
+}  # fmt: skip
 
 
 def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
@@ -122,15 +125,8 @@ def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
     if columns > _LONG and rows < _MANY:
         chunk = -(-max(-(-rows * columns // _FULL), -(-columns // _PARTS)) // tile) * tile
     parts = -(-columns // chunk)
-    call.temporary("carry", (rows * parts,), NATIVE["vec2<u32>"])
-    before: list[Launch] = []
-    if parts > 1:
-        call.temporary("totals", (rows * parts,), NATIVE["vec2<u32>"])
-        own = {"X": "f32", "entry": FLOAT_PRODUCTS.entry, "share": FLOAT_PRODUCTS.shares["rows"]}
-        before = [
-            _totals("input", "totals", rows, columns, parts, chunk, {**_PRODUCTS, **own}),
-            *_rows(call, "totals", "carry", rows, parts, _PRODUCTS, 1),
-        ]
+    call.temporary("totals", (rows * parts,), NATIVE["vec2<u32>"])
+    before = [_totals("input", "totals", rows, columns, parts, chunk, _PRODUCTS)] if parts > 1 else []
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
     file = load("reduce/product/float_scan").fill({"WORKGROUP": f"{lanes}u"})
     return [*before, Launch(file, rows * parts, params, bind={"x": "input"})]
