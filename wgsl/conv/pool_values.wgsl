@@ -14,6 +14,8 @@
 const TALL = 2u;
 const WIDE = 2u;
 const PADDED = true;
+// Whether the columns of each window are an even one and the next.
+const PAIRS = false;
 
 const WORKGROUP = 256u;
 const TILE = 64u;
@@ -36,6 +38,8 @@ struct Params {
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+// With PAIRS: of an even place and the next, one load where x begins at an even one.
+fn load_pair(i: u32) -> vec2<f32> { return vec2<f32>(load_x(i), load_x(i + 1u)); }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
 // A place, counted from where the padding begins, in the image.
@@ -50,15 +54,27 @@ fn value_at(at: vec2<u32>, column: u32, k: u32, l: u32) -> f32 {
     return load_x((at.x * params.in_height + row) * params.in_width + place);
 }
 
+fn pair_at(at: vec2<u32>, column: u32, k: u32) -> vec2<f32> {
+    let row = inside(at.y * params.vertical.y + k, params.vertical.z, params.in_height);
+    return load_pair((at.x * params.in_height + row) * params.in_width + 2u * column);
+}
+
 fn largest(at: vec2<u32>, column: u32) -> f32 {
-    var best = value_at(at, column, 0u, 0u);
+    var best = 0.0;
     // NaN if one of them is, or infinities of both signs are there
-    var sum = best;
+    var sum = 0.0;
     for (var k = 0u; k < TALL; k++) {
-        for (var l = 0u; l < WIDE; l++) {
-            let value = value_at(at, column, k, l);
-            best = select(best, value, value > best);
-            sum += value;
+        if (PAIRS) {
+            let pair = pair_at(at, column, k);
+            best = select(best, pair.x, k == 0u || pair.x > best);
+            best = select(best, pair.y, pair.y > best);
+            sum += pair.x + pair.y;
+        } else {
+            for (var l = 0u; l < WIDE; l++) {
+                let value = value_at(at, column, k, l);
+                best = select(best, value, k + l == 0u || value > best);
+                sum += value;
+            }
         }
     }
     if (is_nan(sum)) {

@@ -12,6 +12,8 @@
 const WIDTH = 2;
 const HALF = true;
 const ANTIALIAS = false;
+// Whether the taps of each column are an even place and the next.
+const PAIRS = false;
 
 const WORKGROUP = 256u;
 const TILE = 64u;
@@ -33,20 +35,26 @@ struct Params {
 @group(1) @binding(0) var<uniform> params: Params;
 
 fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
+// With PAIRS: of an even place and the next, one load where x begins at an even one.
+fn load_pair(i: u32) -> vec2<f32> { return vec2<f32>(load_x(i), load_x(i + 1u)); }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-fn resampled(at: vec2<u32>, column: u32) -> f32 {
+fn resampled(at: vec2<u32>, columns: ResampleTaps) -> f32 {
     let rows = resample_taps(at.y, params.in_height, params.down);
-    let columns = resample_taps(column, params.in_width, params.across);
     let last_row = i32(params.in_height) - 1;
     let last_column = i32(params.in_width) - 1;
     var sum = 0.0;
     for (var k = 0; k < WIDTH; k++) {
         let row = at.x * params.in_height + u32(clamp(rows.first + k, 0, last_row));
         var along = 0.0;
-        for (var l = 0; l < WIDTH; l++) {
-            let place = u32(clamp(columns.first + l, 0, last_column));
-            along += resample_weight(columns, l) * load_x(row * params.in_width + place);
+        if (PAIRS) {
+            let pair = load_pair(row * params.in_width + u32(columns.first));
+            along = resample_weight(columns, 0) * pair.x + resample_weight(columns, 1) * pair.y;
+        } else {
+            for (var l = 0; l < WIDTH; l++) {
+                let place = u32(clamp(columns.first + l, 0, last_column));
+                along += resample_weight(columns, l) * load_x(row * params.in_width + place);
+            }
         }
         sum += resample_weight(rows, k) * along;
     }
@@ -62,15 +70,16 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         return;
     }
     let first = place.y * params.out_width + column;
+    let columns = resample_taps(column, params.in_width, params.across);
     let at_0 = plane_and_row(place.y);
     if (place.y + 3u < params.lines) {
         let at_1 = row_below(at_0);
         let at_2 = row_below(at_1);
         let at_3 = row_below(at_2);
-        let value_0 = resampled(at_0, column);
-        let value_1 = resampled(at_1, column);
-        let value_2 = resampled(at_2, column);
-        let value_3 = resampled(at_3, column);
+        let value_0 = resampled(at_0, columns);
+        let value_1 = resampled(at_1, columns);
+        let value_2 = resampled(at_2, columns);
+        let value_3 = resampled(at_3, columns);
         store_out(first, value_0);
         store_out(first + params.out_width, value_1);
         store_out(first + 2u * params.out_width, value_2);
@@ -79,7 +88,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     }
     var at = at_0;
     for (var k = 0u; place.y + k < params.lines; k++) {
-        store_out(first + k * params.out_width, resampled(at, column));
+        store_out(first + k * params.out_width, resampled(at, columns));
         at = row_below(at);
     }
 }

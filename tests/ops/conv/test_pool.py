@@ -81,3 +81,19 @@ def test_maxima_without_places(shape, kernel, stride, padding, ceil_mode):
     for device in ("webgpu", "cpu"):
         out = pellucid.nn.functional.max_pool2d(pellucid.tensor(x, device=device), *given)
         np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("begin", [0, 1, 2, 3])
+def test_halves(begin):
+    """Places that are read in pairs, and one by one where the images begin at an odd one."""
+    shape = 2, 3, 6, 138
+    whole = normal(begin + int(np.prod(shape)))
+    x = pellucid.tensor(whole, device="webgpu")[begin:].reshape(*shape)
+    taken = torch.tensor(whole[begin:]).reshape(shape)
+    for call in (
+        lambda f, x: f.max_pool2d(x, (3, 2)),
+        lambda f, x: f.interpolate(x, scale_factor=0.5, mode="bilinear"),
+        lambda f, x: f.interpolate(x, size=(9, 69), mode="bilinear") * 2,
+    ):
+        ours, theirs = call(pellucid.nn.functional, x), call(torch.nn.functional, taken)
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)

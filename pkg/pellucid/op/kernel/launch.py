@@ -66,14 +66,28 @@ def per_element(
     return Launch(file, -(-count // lanes), params, filled, bind or {})
 
 
-def per_line(file: str, params: Params, holes: dict[str, str], bind: dict[str, str]) -> Launch:
+_IN_PAIRS = {
+    "PAIRS": "true",
+    "load_x": "let k = params.x_offset + i; return x[k / 2u][k % 2u];",
+    "load_pair": "if (params.x_offset % 2u == 0u) { return x[(params.x_offset + i) / 2u]; } "
+    "return vec2<f32>(load_x(i), load_x(i + 1u));",
+}
+
+
+def per_line(
+    file: str, params: Params, holes: dict[str, str], bind: dict[str, str], in_pairs: bool = False
+) -> Launch:
     """The dispatch of a kernel that goes through lines of planes (wgsl/parts/plane_lines.wgsl): ``lines`` of
-    ``out_width``, both in ``params``. Lanes lie side by side as far as most of them have a column."""
+    ``out_width``, both in ``params``. Lanes lie side by side as far as most of them have a column. With
+    ``in_pairs`` each takes an even place of a float32 ``x`` and the next one in each row."""
     width = params["out_width"]
     tile = min((64, 32, 16), key=lambda lanes: -(-width // lanes) * lanes)
     tiles = -(-width // tile)
     groups = tiles * -(-params["lines"] // (4 * 256 // tile))
-    return Launch(file, groups, {**params, "tiles": tiles}, {**holes, "TILE": f"{tile}u"}, bind)
+    source = load(file).fill({**holes, "TILE": f"{tile}u"})
+    if in_pairs:
+        source = source.with_element("x", "vec2<f32>").fill(_IN_PAIRS).as_typed()
+    return Launch(source, groups, {**params, "tiles": tiles}, bind=bind)
 
 
 def fold(groups: int, limit: int = 65535) -> tuple[int, int, int]:

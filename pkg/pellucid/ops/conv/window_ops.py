@@ -187,7 +187,10 @@ def _value_launch(call: Call) -> Launch:
     params["lines"] = params.pop("outputs") // params["out_width"]
     tall, wide = windows.spans()
     holes = {"TALL": f"{tall}u", "WIDE": f"{wide}u", "PADDED": flag(any(windows.margins()))}
-    return per_line("conv/pool_values", params, holes, {"x": "input"})
+    _, stride, padding, _ = params["horizontal"]
+    is_plain = (wide, stride, padding, params["in_width"] % 2) == (2, 2, 0, 0)
+    in_pairs = is_plain and call["input"].dtype is dt.float32
+    return per_line("conv/pool_values", params, holes, {"x": "input"}, in_pairs)
 
 
 @op(

@@ -171,7 +171,9 @@ def _planes_launch(call: Call) -> Launch:
         "out_height": down.made, "out_width": across.made, "down": down.scale, "across": across.scale,
     }  # fmt: skip
     holes = {"WIDTH": str(down.width), "HALF": flag(down.half)}
-    return per_line("image/resample_planes", params, holes, {"x": "input"})
+    is_halved = across.filter == "linear" and across.half and across.scale == 2
+    in_pairs = is_halved and across.length == 2 * across.made and call["input"].dtype is dt.float32
+    return per_line("image/resample_planes", params, holes, {"x": "input"}, in_pairs)
 
 
 @op(
