@@ -62,7 +62,8 @@ OF_VARIANTS = {
     "reduce/product/float_scan",
     *(f"reduce/variance_{name}" for name in ("rows", "split")),
     "shape/transpose",
-    *("fft/pass_16", "fft/rows", "index/sort/best", "reduce/strips", "reduce/subgroups"),
+    *("fft/pass_16", "fft/rows", "index/search", "index/sort/best", "index/sort/rows", "reduce/strips"),
+    "reduce/subgroups",
 }
 # One in so many samples of an op's types after its first, and of variants, runs: native tests have all.
 EACH, EACH_OF_VARIANTS = 3, 6
