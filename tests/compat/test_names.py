@@ -191,6 +191,7 @@ def test_storages():
     assert isinstance(bytes_of, pellucid.UntypedStorage)
     assert isinstance(typed, pellucid.TypedStorage)
     assert typed.dtype is pellucid.float32
+    assert [pellucid.is_storage(found) for found in (typed, bytes_of, x)] == [True, True, False]
 
 
 # torch.library

@@ -108,6 +108,30 @@ def test_on_webgpu_arrays_are_copied():
     assert not x.requires_grad
 
 
+@pytest.mark.filterwarnings("ignore:.*unspecified requires_grad:UserWarning")
+def test_a_result_requires_grad_as_asked():
+    """As the object does, unless something is said."""
+    for lib in (torch, pellucid):
+        leaf = lib.ones(2, requires_grad=True, device="cpu")
+        node = leaf * 2
+        assert lib.asarray(leaf) is leaf
+        assert lib.asarray(node) is node
+        assert lib.asarray(node, requires_grad=True).grad_fn is not None
+        assert lib.asarray(node, requires_grad=False).grad_fn is None
+        assert not lib.asarray(node, copy=True, requires_grad=False).requires_grad
+        assert lib.asarray(node, copy=True).grad_fn is not None
+        assert lib.asarray([1.0], requires_grad=True).is_leaf
+
+
+def test_the_memory_of_a_capsule_is_written():
+    for lib in (torch, pellucid):
+        x = lib.arange(6, device="cpu").reshape(2, 3).t()
+        y = lib.from_dlpack(lib.to_dlpack(x))
+        y[0] = 9
+        y.mul_(2)
+        assert x.tolist() == y.tolist() == [[18, 18], [2, 8], [4, 10]]
+
+
 def test_a_block_gives_the_generator_back():
     pellucid.manual_seed(1)
     with fork_rng():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from functools import reduce
 from typing import Any
@@ -222,7 +223,12 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def asarray(
-    obj, *, dtype: DType | None = None, device=None, copy: bool | None = None, requires_grad: bool = False
+    obj,
+    *,
+    dtype: DType | None = None,
+    device=None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """A tensor of anything that holds numbers, which shares the memory of tensors, and on ``cpu`` of arrays.
 
@@ -230,7 +236,7 @@ def asarray(
         obj: a tensor, an array, what offers DLPack or a buffer, a number or nested lists.
         dtype, device: of the result; the object's own if not given, the default device for what is no tensor.
         copy: True for memory of its own, False to refuse a copy; None for one where it is needed.
-        requires_grad: whether to record what is computed from it.
+        requires_grad: whether to record what is computed from it; None for what the object does.
 
     Raises:
         ArgumentError: ``copy`` is False, and the memory cannot be shared.
@@ -256,9 +262,9 @@ def asarray(
             f"memory of {describe(obj)}. Leave copy out."
         )
     out = shared.clone() if copy and is_shared else shared
-    if requires_grad and out is obj:
-        out = out.detach()
-    return out.requires_grad_() if requires_grad else out.detach() if out is not obj else out
+    if requires_grad is None or bool(requires_grad) is out.requires_grad:
+        return out
+    return out.detach().requires_grad_(requires_grad)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
@@ -282,7 +288,8 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
         shared = ext_tensor
     else:
         try:
-            shared = from_numpy(np.from_dlpack(ext_tensor))
+            found = np.from_dlpack(ext_tensor)
+            shared = from_numpy(_writable(found) if isinstance(ext_tensor, _Capsule) else found)
         except (ValueError, BufferError) as error:
             raise ArgumentError(
                 f"from_dlpack: {error}. A capsule is taken once, and its memory lies on the CPU."
@@ -295,6 +302,14 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
             f"from_dlpack: memory on {shared.device} cannot be shared with {wanted}. Leave copy out."
         )
     return shared.to(wanted)
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The memory of a capsule, which says nothing of writing: numpy takes it for what is only read."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    memory: Any = (ctypes.c_char * (high - low)).from_address(low)
+    memory.owner = array
+    return np.ndarray(array.shape, array.dtype, memory, array.ctypes.data - low, array.strides)
 
 
 class _Capsule:

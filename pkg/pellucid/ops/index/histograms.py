@@ -30,7 +30,7 @@ class Histograms(NamedTuple):
     """Heights of bins, and the edges of each coordinate."""
 
     hist: Tensor
-    bin_edges: list[Tensor]
+    bin_edges: tuple[Tensor, ...]
 
 
 def _edges(name: str, x: Tensor, bins: Any, ends: tuple[float, float] | None) -> Tensor:
@@ -125,7 +125,7 @@ def histogram(
     _floating("histogram", input)
     x = input.detach().reshape(-1)
     edges = _edges("histogram", x, bins, _ends("histogram", range, 1)[0])
-    return Histogram(_counted("histogram", [x], [edges], weight, density), edges)
+    return Histogram(_counted("histogram", [x], [edges], weight, density), tuple(edges))
 
 
 @function(ours="PyTorch makes it of private operators, in C++")
@@ -142,7 +142,7 @@ def histogramdd(
         density: whether the sum over bins of height times volume is 1.
 
     Returns:
-        hist, one axis for each coordinate, and the list of bin_edges.
+        hist, one axis for each coordinate, and the bin_edges of each.
 
     Raises:
         As `histogram`.
@@ -159,7 +159,7 @@ def histogramdd(
         raise ArgumentError(f"histogramdd: {len(each)} bins for {len(columns)} coordinates.")
     ends = _ends("histogramdd", range, len(columns))
     edges = [_edges("histogramdd", x, b, e) for x, b, e in zip(columns, each, ends, strict=True)]
-    return Histograms(_counted("histogramdd", columns, edges, weight, density), edges)
+    return Histograms(_counted("histogramdd", columns, edges, weight, density), tuple(edges))
 
 
 def _floating(name: str, input: Tensor) -> None:

@@ -128,12 +128,12 @@ ROOMS: dict[str, Room] = {
             "TypedStorage": TypedStorage,
             "UntypedStorage": UntypedStorage,
             "get_device_module": _module_of_device,
+            "is_storage": lambda obj: isinstance(obj, (TypedStorage, UntypedStorage)),
         },
         answers={
             "compiled_with_cxx11_abi": True,
             "is_deterministic_algorithms_warn_only_enabled": False,
             "is_distributed": False,
-            "is_storage": False,
             "is_vulkan_available": False,
             "is_warn_always_enabled": False,
             "get_deterministic_debug_mode": 0,
