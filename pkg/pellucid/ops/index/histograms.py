@@ -125,7 +125,7 @@ def histogram(
     _floating("histogram", input)
     x = input.detach().reshape(-1)
     edges = _edges("histogram", x, bins, _ends("histogram", range, 1)[0])
-    return Histogram(_counted("histogram", [x], [edges], weight, density), tuple(edges))
+    return Histogram(_counted("histogram", [x], [edges], weight, density), edges)
 
 
 @function(ours="PyTorch makes it of private operators, in C++")
