@@ -138,3 +138,17 @@ def test_neighbours_that_are_alike_are_one_line():
         )
 
     assert shown(pellucid.nn) == shown(torch.nn)
+
+
+def test_parts_of_a_list_of_parameters_are_lists():
+    for lib in (pellucid, torch):
+        p = lib.nn.ParameterList([lib.ones(k + 1) for k in range(3)])
+        part = p[1:]
+        assert isinstance(part, lib.nn.ParameterList)
+        assert part[0] is p[1]
+        assert [tuple(t.shape) for t in part] == [(2,), (3,)]
+        kept = p
+        p += [lib.zeros(1)]
+        assert p is kept
+        assert len(p) == 4
+        assert [name for name, _ in p.named_parameters()] == ["0", "1", "2", "3"]

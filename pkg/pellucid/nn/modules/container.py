@@ -312,7 +312,9 @@ class ParameterList(Module):
         super().__init__()
         self.extend(_listed(values, "ParameterList"))
 
-    def __getitem__(self, index: int) -> Parameter:
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return ParameterList(list(self)[index])
         return list(self)[_position(index, len(self), "ParameterList")]
 
     def __setitem__(self, index: int, value: Tensor) -> None:
@@ -334,6 +336,8 @@ class ParameterList(Module):
         for value in list(values):
             self.append(value)
         return self
+
+    __iadd__ = extend
 
     def extra_repr(self) -> str:
         return "\n".join(f"  ({k}): {_shown(p)}" for k, p in enumerate(self))
