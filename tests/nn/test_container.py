@@ -152,3 +152,13 @@ def test_parts_of_a_list_of_parameters_are_lists():
         assert p is kept
         assert len(p) == 4
         assert [name for name, _ in p.named_parameters()] == ["0", "1", "2", "3"]
+
+
+def test_names_of_parts():
+    """Those of a sequence stay, as its state dict has them; a list of modules counts anew."""
+    for nn in (pellucid.nn, torch.nn):
+        layers = [nn.Linear(1, 1) for _ in range(4)]
+        assert list(nn.Sequential(*layers)[2:].state_dict()) == ["2.weight", "2.bias", "3.weight", "3.bias"]
+        assert list(nn.Sequential(*layers)[::3].state_dict())[-1] == "3.bias"
+        assert next(iter(nn.ModuleList(layers)[2:].state_dict())) == "0.weight"
+        assert (nn.Linear.dump_patches, nn.Linear.call_super_init) == (False, False)

@@ -18,6 +18,8 @@ class Tree(Generic[M]):
     ``M`` is the class of modules, which is made with this one.
     """
 
+    # PyTorch's, which programs read.
+    dump_patches = call_super_init = False
     # Attribute -> parameter, buffer or module, in the order of registration.
     _kinds: dict[str, str]
     # Buffers that are not saved.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, overload
@@ -40,6 +41,11 @@ class _Numbered(Module):
         for k, m in enumerate(items):
             self.add_module(str(k), m)
 
+    def _part(self, index: slice) -> Any:
+        out = type(self)()
+        out._renew(self._items()[index])
+        return out
+
     def __len__(self) -> int:
         return len(self._own("module"))
 
@@ -53,9 +59,7 @@ class _Numbered(Module):
     def __getitem__(self, index):
         items = self._items()
         if isinstance(index, slice):
-            out = type(self)()
-            out._renew(items[index])
-            return out
+            return self._part(index)
         return items[_position(index, len(items), type(self).__name__)]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -113,6 +117,10 @@ class Sequential(_Numbered):
         named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
         for name, m in named:
             self.add_module(str(name), m)
+
+    def _part(self, index: slice) -> Any:
+        # Names stay, so that those of a state dict fit.
+        return type(self)(OrderedDict(list(self._own("module").items())[index]))
 
     def forward(self, input: Any) -> Any:
         for m in self._items():
