@@ -241,6 +241,6 @@ def __dir__() -> list[str]:
 
 
 if _sys.platform == "emscripten":
-    # What import has made stays. A whole collection goes over 65,000 objects of it in a page, for 60 ms and
-    # more, and the first thousand ops ask for several.
+    # What import has made stays; of what else is alive by then only cycles are kept, if they die. A whole
+    # collection goes over 65,000 objects in a page, for 60 ms and more, and a thousand ops ask for several.
     _gc.freeze()

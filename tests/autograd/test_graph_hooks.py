@@ -235,7 +235,11 @@ def test_nodes_are_called_as_pytorchs():
         lambda t, x: x + 1, lambda t, x: 1 - x, lambda t, x: x.detach() - x, lambda t, x: x**2,
         lambda t, x: 2**x, lambda t, x: x**x, lambda t, x: x.sum(), lambda t, x: x[0].sum(0),
         lambda t, x: x.mean(1), lambda t, x: x.max(), lambda t, x: x.max(0)[0], lambda t, x: x.clamp(0, 1),
-        lambda t, x: x.clamp(x, x), lambda t, x: x @ x, lambda t, x: x[0] @ x[0], lambda t, x: x @ x[0],
+        lambda t, x: x.clamp(x, x), lambda t, x: x.clamp(x.detach(), 1 + x.detach()), lambda t, x: x @ x,
+        lambda t, x: x @ x.detach(), lambda t, x: x.detach() @ x, lambda t, x: x.detach() @ x[0],
+        lambda t, x: x[0] @ x.detach()[0], lambda t, x: x**x.detach(), lambda t, x: x.detach() ** x,
+        lambda t, x: x.detach().clamp(x), lambda t, x: t.nn.functional.linear(x.detach(), x),
+        lambda t, x: x.prod(0), lambda t, x: x[0] @ x[0], lambda t, x: x @ x[0],
         lambda t, x: x[None].bmm(x[None]), lambda t, x: x[None, None] @ x, lambda t, x: x.t(),
         lambda t, x: x.mT,
         lambda t, x: t.nn.functional.linear(x, x, x[0]), lambda t, x: t.nn.functional.linear(x, x),
@@ -261,6 +265,8 @@ def test_nodes_are_called_as_pytorchs():
                 assert f"grad_fn=<{name}>" in repr(out)
                 after = out.exp().grad_fn.next_functions[0][0]
                 found.append((name, out.grad_fn.name(), type(after).__name__))
+                out.sum().backward()  # which frees what the nodes keep
+                assert (type(out.grad_fn).__name__, name in repr(out)) == (name, True)
         assert found[0] == found[1], k
 
 

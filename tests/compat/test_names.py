@@ -363,3 +363,15 @@ def test_names_of_every_place_are_there_in_pytorch():
     for place in PLACES:
         module = importlib.import_module(place)
         assert all(hasattr(module, name) for name in public()[place]), place
+
+
+@pytest.mark.parametrize(
+    "args", [([1.0, 2.0, 3.0],), ([pellucid.ones(1, device="cpu")],)], ids=["too many", "too few"]
+)
+def test_lists_of_foreach_have_one_length(args):
+    tensors = [pellucid.ones(2, device="cpu"), pellucid.ones(2, device="cpu")]
+    with pytest.raises(ArgumentError, match=r"_foreach_mul_: lists of 2, \d values"):
+        pellucid._foreach_mul_(tensors, *args)
+    assert [t.tolist() for t in tensors] == [[1, 1], [1, 1]]
+    with pytest.raises(ArgumentError, match="lists of 0 values"):
+        pellucid._foreach_neg([])

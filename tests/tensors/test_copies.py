@@ -227,3 +227,11 @@ def test_the_memory_of_a_copy_is_that_of_its_kind():
         assert pellucid.webgpu.memory_stats()["parameter_bytes"] == before + 2 * 4 * 32 * 32
         del layer, found
     assert pellucid.webgpu.memory_stats()["parameter_bytes"] == before
+
+
+@pytest.mark.parametrize("name", ["mode", "sort", "median", "cummax", "aminmax", "max"])
+def test_several_results_are_pickled(name):
+    out = getattr(pellucid.tensor([[2.0, 1.0]], device="cpu"), name)(dim=1)
+    again = pickle.loads(pickle.dumps(out))
+    assert type(again) is type(out)
+    assert [t.tolist() for t in again] == [t.tolist() for t in out]

@@ -1,10 +1,12 @@
-"""Where tensors stand in the graph: edges to nodes and to leaves, and views, which move when their base is
-written. The class of tensors is made with it, so tensors are `Any` here."""
+"""Where tensors stand in the graph: edges to nodes and to leaves, what PyTorch calls its nodes, and views,
+which move when their base is written. The class of tensors is made with it, so tensors are `Any` here."""
 
 from __future__ import annotations
 
 import weakref
 from typing import Any
+
+from ..tensors.meta import Meta
 
 # Stands for the node of a tensor that requires grad and was not computed. The graph's edge to it is the
 # tensor itself.
@@ -49,3 +51,60 @@ def views_of(base: Any) -> list[Any]:
 
 
 __all__ = ["LEAF", "edge", "note_change", "note_view", "views_of"]
+
+
+# What PyTorch's nodes are called where it is not the function's name, and which of several they are.
+_OTHERWISE = {
+    "batch_norm": "NativeBatchNorm", "cholesky": "LinalgCholeskyEx", "cholesky_ex": "LinalgCholeskyEx",
+    "dropout": "Mul",
+    **{f"conv{kind}{n}d": "Convolution" for kind in ("", "_transpose") for n in (1, 2, 3)},
+    "eigh": "LinalgEigh", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "log1p": "Log1P",
+    "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh", "solve": "LinalgSolveEx",
+    "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
+}  # fmt: skip
+_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
+_PRODUCTS = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
+# Functions whose nodes have names that depend on what they save.
+TOLD = {"sum", "mean", "prod", "median", "squeeze", "max", "min", "pow", "clamp", "matmul", "max_pool"}
+
+
+def _tensor(saved: dict[str, Any], name: str) -> Meta | None:
+    """The meta of an argument that a node keeps, by itself or with its tensor; None for a number."""
+    kept = saved.get(f"{name}_meta", saved.get(name))
+    found = getattr(kept, "meta", kept)
+    return found if isinstance(found, Meta) else None
+
+
+def name_of(node: Any) -> str:
+    """PyTorch's name of a node."""
+    if (label := getattr(node, "label", None)) is not None:
+        return label
+    public, saved = node.public.removeprefix("linalg."), node.saved
+    if public in _WHOLE:
+        return _WHOLE[public]
+    number = 0
+    base = "".join(part.capitalize() for part in public.split("_"))
+    base = _OTHERWISE.get(public, f"Linalg{base}" if public != node.public else base)
+    if public in ("sum", "mean", "prod", "median", "squeeze"):
+        number = int(saved.get("dim") is not None)
+    elif public in ("max", "min"):
+        number = int("dim" not in saved)
+    elif public == "pow":
+        has_exponent = _tensor(saved, "exponent") is not None
+        number = int(has_exponent) + (has_exponent and _tensor(saved, "input") is None)
+    elif public == "clamp":
+        number = int(_tensor(saved, "min") is None and _tensor(saved, "max") is None)
+    elif public == "matmul":
+        ranks = [found and found.rank for found in (_tensor(saved, "input"), _tensor(saved, "other"))]
+        base = _PRODUCTS.get((ranks[0], ranks[1]), "UnsafeView")
+    elif public == "max_pool" and (axes := len(saved["windows"].image)) > 1:
+        base = f"MaxPool{axes}DWithIndices"
+    elif public == "linear":
+        names = ("Mm", "UnsafeView"), ("Addmm", "View")
+        base = names["bias" in node.edges][node.outputs[0].rank > 2]
+    return f"{base}Backward{number}"
+
+
+def told_by(node: Any) -> dict[str, Any]:
+    """What a node keeps whose saved tensors go: what its name depends on."""
+    return {name: getattr(value, "meta", value) for name, value in node.saved.items()}

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, GradientError
 from ..op.schema import OPS
 from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
-from .edges import LEAF, edge
+from .edges import LEAF, TOLD, edge, told_by
 from .grad_mode import grad_enabled, under
 from .nodes import AFTER, BEFORE, Node, behind, freed, targets, unpack
 
@@ -115,7 +115,7 @@ def walk(
                         send(target, part if part._meta is m else _fitted(part, m))
             if not keep_saved:
                 node.released = bool(node.saved)
-                node.saved = {}
+                node.saved = told_by(node) if node.public in TOLD else {}
         handed: set[int] = {id(g._storage) for _, g in roots} if inputs is None else set()
         for leaf, g in leaves.values():
             if wanted and (id(leaf),) not in wanted:

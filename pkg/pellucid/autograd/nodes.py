@@ -12,7 +12,7 @@ from ..errors import ArgumentError, GradientError
 from ..op.schema import Schema
 from ..tensors.meta import Meta, differences
 from ..tensors.tensor import Tensor
-from .edges import LEAF
+from .edges import LEAF, name_of
 from .handle import Handle
 
 # Formulas multiply by a derivative. By PyTorch's convention a complex one is conjugated, which conjugates
@@ -234,47 +234,6 @@ def _class_of(plain: type[Node], name: str) -> type[Node]:
     return type(name, (plain,), {"__slots__": (), "plain": plain})
 
 
-# What PyTorch's nodes are called where it is not the function's name, and which of several they are.
-_OTHERWISE = {
-    "batch_norm": "NativeBatchNorm", "cholesky": "LinalgCholeskyEx", "cholesky_ex": "LinalgCholeskyEx",
-    "dropout": "Mul",
-    **{f"conv{kind}{n}d": "Convolution" for kind in ("", "_transpose") for n in (1, 2, 3)},
-    "eigh": "LinalgEigh", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "log1p": "Log1P",
-    "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh", "solve": "LinalgSolveEx",
-    "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
-}  # fmt: skip
-_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
-_PRODUCTS = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
-
-
-def name_of(node: Node) -> str:
-    """PyTorch's name of a node."""
-    if (label := getattr(node, "label", None)) is not None:
-        return label
-    public, saved = node.public.removeprefix("linalg."), node.saved
-    if public in _WHOLE:
-        return _WHOLE[public]
-    number, is_given = 0, isinstance(saved.get("exponent", saved.get("min")), Saved)
-    base = "".join(part.capitalize() for part in public.split("_"))
-    base = _OTHERWISE.get(public, f"Linalg{base}" if public != node.public else base)
-    if public in ("sum", "mean", "prod", "median", "squeeze"):
-        number = int(saved.get("dim") is not None)
-    elif public in ("max", "min"):
-        number = int("dim" not in saved)
-    elif public == "pow":
-        number = int(is_given) + (is_given and not isinstance(saved["input"], Saved))
-    elif public == "clamp":
-        number = int(not (is_given or isinstance(saved.get("max"), Saved)))
-    elif public == "matmul":
-        base = _PRODUCTS.get((saved["input_meta"].rank, saved["other_meta"].rank), "UnsafeView")
-    elif public == "max_pool" and (axes := len(saved["windows"].image)) > 1:
-        base = f"MaxPool{axes}DWithIndices"
-    elif public == "linear":
-        names = ("Mm", "UnsafeView"), ("Addmm", "View")
-        base = names["bias" in node.edges][node.outputs[0].rank > 2]
-    return f"{base}Backward{number}"
-
-
 def labelled(name: str, t: Tensor) -> Tensor:
     """A tensor that several ops made where PyTorch has one node, whose name its node then has.
 
@@ -282,8 +241,9 @@ def labelled(name: str, t: Tensor) -> Tensor:
         name: such as MseLossBackward0.
         t: what the last of these ops made.
     """
-    if t._node is not None and t._node is not LEAF:
-        t._node.label = name
+    node = getattr(t, "_node", None)  # what stands for a tensor may answer with anything
+    if node is not None and node is not LEAF:
+        node.label = name
     return t
 
 

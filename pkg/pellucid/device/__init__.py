@@ -40,6 +40,8 @@ class device:
 
     def __new__(cls, type: str | device, index: int | None = None) -> device:
         if isinstance(type, device):
+            if index is not None:
+                raise ArgumentError(f"device: an index beside {type!r}. Give its name and the index.")
             return type
         if not isinstance(type, str):
             raise ArgumentError(f"device: takes a name or a device, not {type!r}.")

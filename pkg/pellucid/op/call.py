@@ -21,8 +21,17 @@ from .schema import Schema
 T = TypeVar("T", bound=type)
 
 
+_RESULTS: dict[str, Any] = {}
+
+
+def _again(name: str, values: tuple) -> Any:
+    """Several results that were pickled: their class may stand in no module."""
+    return _RESULTS[name](*values)
+
+
 def results(name: str) -> Callable[[T], T]:
-    """Let a class of several results, a named tuple, be printed as PyTorch's ``return_types.<name>``."""
+    """Let a class of several results, a named tuple, be printed as PyTorch's ``return_types.<name>``, and
+    pickled by this name."""
 
     def describe(self: Any) -> str:
         parts = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
@@ -31,6 +40,8 @@ def results(name: str) -> Callable[[T], T]:
     def declare(cls: T) -> T:
         made: Any = cls
         made.__repr__ = describe
+        made.__reduce__ = lambda self: (_again, (name, tuple(self)))
+        _RESULTS[name] = cls
         return cls
 
     return declare
@@ -132,7 +143,8 @@ def written(where: str, out: Any, result: Any, given: Sequence[Any] = (), is_exa
         return out.copy_(result)
     if wanted.numel:
         repeats = any(s == 0 and n > 1 for s, n in zip(wanted.strides, wanted.shape, strict=True))
-        if repeats or any(getattr(v, "_storage", None) is out._storage for v in given):
+        tensors = (t for v in given for t in (v if isinstance(v, (list, tuple)) else (v,)))
+        if repeats or any(getattr(t, "_storage", None) is out._storage for t in tensors):
             raise ShapeError(
                 f"{where}: out has shape {tuple(wanted.shape)}, the result {tuple(have.shape)}, and out "
                 f"shares memory with {'itself' if repeats else 'an argument'}. Give another tensor."

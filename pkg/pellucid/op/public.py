@@ -100,7 +100,7 @@ def _writing(call: Callable) -> Callable:
         if out is None:
             return call(*args, **kwargs)
         kwargs = {name: getattr(out, name, None) for name in taken} | kwargs
-        return written(call.__name__, out, call(*args, **kwargs), args)
+        return written(call.__name__, out, call(*args, **kwargs), (*args, *kwargs.values()))
 
     return wraps(call)(into)
 
@@ -237,7 +237,9 @@ def explained(function: Callable) -> Callable:
             for error in _mistakes(function, args, kwargs):
                 raise named(where, error) from None
             other = arguments.without_axes(where, problem, args, kwargs)
-            raise other from (None if other is problem else problem)
+            if other is problem:
+                raise
+            raise other from problem
 
     public: Any = wraps(function)(call)
     public.declared, public.exported = function, public

@@ -31,10 +31,10 @@ _MOST_WORDS = 1 << 18
 # than this. Writing a kernel counts as many, and what is done too much is left out of the next windows. So
 # windows that run as recorded take little longer while they are planned.
 _TURNS, _LEAST = 128, 4
-# To find a structure takes a third of the time in which Python records the window, and of a short one a
-# millisecond or two: where plans are made in parts, so many words come before another one is looked at, but
-# no less and no more than so many times those of the window.
-_REST, _LEAST_TIMES, _MOST_TIMES = 8192, 3, 12
+# To find a structure takes a third of the time in which Python records the window: where plans are made in
+# parts, windows of so many times as many words come before another one is looked at. The first that are not
+# short take longer, so that no round has two of them: of so many words on so many come before.
+_REST, _LONG, _LEAST_REST = 3, 512, 8192
 # Plans for one structure: they differ in which tensors begin where their buffer does.
 _MOST_PLANS = 4
 
@@ -161,7 +161,7 @@ def _plan_for(words: list[int], window: np.ndarray, known: Known | None) -> Fusi
                 stream().period = _met[seen]
             if is_new or _rest:
                 return None
-        _rest = 0 if is_whole else max(_LEAST_TIMES * len(words), min(_REST, _MOST_TIMES * len(words)))
+        _rest = 0 if is_whole else max(_REST * len(words), _LEAST_REST if len(words) >= _LONG else 0)
         found = structure(words)
         if found is None:
             return None

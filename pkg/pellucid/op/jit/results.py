@@ -257,7 +257,7 @@ class Results:
             if isinstance(reached, Tensor):
                 if any(reached is t for t in self._call.tensors):
                     raise Refused("it returns a tensor whose graph leads to an argument")
-            elif reached.saved:
+            elif reached.saved and not reached.released:
                 raise Refused(
                     "it returns a tensor whose gradient is still to come. Call backward() within the "
                     "function, or call it under no_grad()"

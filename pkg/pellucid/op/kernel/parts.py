@@ -26,8 +26,8 @@ def _files_of_parts() -> dict[str, str]:
     root = str(path("wgsl/parts"))
     return {
         name.removesuffix(".wgsl"): f"wgsl/parts{folder.removeprefix(root)}/{name}"
-        for folder, _, names in os.walk(root)
-        for name in names
+        for folder, _, names in sorted(os.walk(root))
+        for name in sorted(names)
         if name.endswith(".wgsl")
     }
 

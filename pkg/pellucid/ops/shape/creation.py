@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import ceil
 from typing import Any
 
@@ -71,7 +72,7 @@ def _filled(where: str, *given: Any) -> Tensor:
     try:
         return filled(*given)
     except PellucidError as error:
-        raise named(where, type(error)(str(error).removeprefix("full: "))) from None
+        raise named(where, type(error)(re.sub(r"^full(\(\))?: ", "", str(error)))) from None
 
 
 def _finish(out: Tensor, requires_grad: bool) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...errors import ArgumentError
 from ...ops.linalg.norms import vector_norm
 from ...tensors.tensor import Tensor
 
@@ -42,7 +43,14 @@ def _apply(name: str, x: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 def _of_each(name: str) -> Callable:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        count = len(self if isinstance(self, (list, tuple)) else args[0])
+        given = [value for value in (self, *args, *kwargs.values()) if isinstance(value, (list, tuple))]
+        count = len(given[0]) if given else 0
+        # All before the first is written.
+        if not count or any(len(value) != count for value in given):
+            raise ArgumentError(
+                f"_foreach_{name}: lists of {', '.join(str(len(value)) for value in given) or 'no'} values. "
+                "Give lists or tuples of one length, of one tensor at least."
+            )
         return [
             _apply(
                 name,
