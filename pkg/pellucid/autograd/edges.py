@@ -63,7 +63,7 @@ _OTHERWISE = {
     "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
 }  # fmt: skip
 _WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
-_PRODUCTS = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
+_PRODUCTS: dict[tuple[int | None, int | None], str] = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
 # Functions whose nodes have names that depend on what they save.
 TOLD = {"sum", "mean", "prod", "median", "squeeze", "max", "min", "pow", "clamp", "matmul", "max_pool"}
 
