@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, inf, prod
-from typing import Any
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,105 +13,14 @@ from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.declaration import Call, function, op
 from ...op.families import formed
-from ...op.kernel import Launch, flag, per_element, per_line
+from ...op.kernel import Launch, flag, per_line
 from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.shape import Size, index
 from ...tensors.tensor import Tensor
 from ..conv import pool
 from ..shape.slicing import slice_dim
-
-# How many places a filter spans.
-_WIDTHS = {"nearest": 1, "nearest-exact": 1, "linear": 2, "cubic": 4}
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """An axis with another length.
-
-    Args:
-        length, made: before and after.
-        scale: places of the axis from one place of the result to the next, a float32.
-        filter: "nearest", "nearest-exact", "linear" or "cubic".
-        half: whether places are the middles of cells, or else points.
-        antialias: whether the filter is at least as wide as a place of the result.
-    """
-
-    length: int
-    made: int
-    scale: float
-    filter: str
-    half: bool
-    antialias: bool = False
-
-    @property
-    def width(self) -> int:
-        """Places that the filter spans."""
-        return _WIDTHS[self.filter]
-
-    @property
-    def taps(self) -> int:
-        """Places that one of the result takes in, at most."""
-        return ceil(self.width * max(self.scale, 1.0)) + 2 if self.antialias else self.width
-
-    @property
-    def changes(self) -> bool:
-        """Whether the result is another than the axis."""
-        return self.made != self.length or self.scale != 1
-
-    @property
-    def places(self) -> tuple[int, int, int] | None:
-        """The slice of the axis that a result to the nearest is, where distances are whole."""
-        step = int(self.scale)
-        first = int(0.5 * step) if self.half else 0
-        end = first + (self.made - 1) * step + 1
-        is_slice = self.width == 1 and step == self.scale > 0 and end <= min(self.length, 1 << 23)
-        return (first, end, step) if is_slice else None
-
-    def launch(self, file: str, shape: Size, axis: int, outputs: int) -> Launch:
-        """The dispatch of a kernel that reads an input of this shape."""
-        params: dict[str, Any] = {
-            "outputs": outputs, "length": self.length, "made": self.made, "inner": prod(shape[axis + 1 :]),
-            "scale": self.scale, "taps": self.taps,
-        }  # fmt: skip
-        if file == "image/resample_gradient":
-            reach = self.width * (max(self.scale, 1.0) if self.antialias else 1.0) + 3
-            most = self.made if self.scale <= 0 else min(ceil(reach / self.scale) + 6, self.made)
-            params["places"] = max(most, 1)
-        holes = {"WIDTH": str(self.width), "HALF": flag(self.half), "ANTIALIAS": flag(self.antialias)}
-        return per_element(file, outputs, params, holes, {"x": "input"})
-
-    def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places that each of the result takes in and their weights, (made, taps), in float32 as PyTorch
-        computes them."""
-        one = np.float32
-        scale, q = one(self.scale), np.arange(self.made, dtype=one)
-        if self.antialias:
-            wide = max(scale, one(1))
-            middle, reach = scale * (q + one(0.5)), one(self.width / 2) * wide
-            first = np.maximum((middle - reach + one(0.5)).astype(np.int64), 0)
-            end = np.minimum((middle + reach + one(0.5)).astype(np.int64), self.length)
-            places = first[:, None] + np.arange(self.taps)
-            weights = self._filter((places - middle[:, None] + one(0.5)) / wide)
-            weights = np.where(places < end[:, None], weights, 0)
-            return np.minimum(places, self.length - 1), weights / weights.sum(1, keepdims=True)
-        if self.width == 1:
-            at = ((q + one(0.5) if self.half else q) * scale).astype(np.int64)
-            return np.minimum(at, self.length - 1)[:, None], np.ones((self.made, 1), one)
-        at = (q + one(0.5)) * scale - one(0.5) if self.half else q * scale
-        at = np.maximum(at, 0) if self.width == 2 else at
-        below = np.minimum(np.floor(at).astype(np.int64), self.length - 1)
-        beside = np.arange(self.width) - (self.width // 2 - 1)
-        weights = self._filter(beside - np.clip(at - below, 0, 1)[:, None])
-        return np.clip(below[:, None] + beside, 0, self.length - 1), weights
-
-    def _filter(self, at: np.ndarray) -> np.ndarray:
-        x = np.abs(at)
-        if self.width == 2:
-            return np.maximum(1 - x, 0)
-        a = -0.5 if self.antialias else -0.75
-        near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
-        return np.where(x < 1, near, np.where(x < 2, far, 0))
+from .resampling import Resampling
 
 
 def _resampled(input: np.ndarray, resampling: Resampling, axis: int) -> np.ndarray:
@@ -233,6 +142,84 @@ def _is_smooth(mode: str) -> bool:
     return _MODES[mode][0] in ("linear", "cubic")
 
 
+class _Plan(NamedTuple):
+    """What `interpolate` does: the lengths of the result; slices of axes that it is, if it is; or else the
+    resampling of each axis, or of the last two at once, in order."""
+
+    made: tuple[int, ...]
+    slices: list[tuple[int, Any]] | None
+    resamplings: list[tuple[int, Any]]
+
+
+def _is_plain(setting: Any, *kinds: type) -> bool:
+    """Whether a setting is one of Python's numbers, or several, by which a plan can be kept."""
+    return (
+        setting is None
+        or type(setting) in kinds
+        or (type(setting) is tuple and all(type(each) in kinds for each in setting))
+    )
+
+
+def _plan(
+    image: tuple[int, ...],
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: bool | None,
+    recompute_scale_factor: bool | None,
+    antialias: bool,
+) -> _Plan:
+    count = len(image)
+    _fits(mode, count, align_corners, antialias)
+    if (size is None) == (scale_factor is None):
+        raise RangeError("interpolate: give size or scale_factor, and not both.")
+    if size is not None and recompute_scale_factor:
+        raise RangeError("interpolate: recompute_scale_factor needs a scale_factor, and size is given.")
+    factors = None if scale_factor is None else _each("scale_factor", scale_factor, count, number)
+    if factors is not None and not all(0 < factor < inf for factor in factors):
+        raise RangeError(
+            f"interpolate: scale factors are {tuple(factors)}; they must be positive and finite."
+        )
+    if factors is None:
+        made = _each("size", size, count, index)
+    else:
+        made = [int(n * factor) for n, factor in zip(image, factors, strict=True)]
+    if min(*image, *made) < 1:
+        raise ShapeError(f"interpolate: images of {image} become {tuple(made)}; lengths must be at least 1.")
+    if mode == "area":
+        return _Plan(tuple(made), None, [])
+    if recompute_scale_factor:
+        factors = None
+    plans = []
+    for axis, (n, m) in enumerate(zip(image, made, strict=True)):
+        # The places of a result of the same length are those of the axis, whatever the factor, and of images
+        # those of twice the length; not so with cubic filters, and to the nearest of one or three axes.
+        is_same = (m == n and (antialias or _MODES[mode][0] == "linear")) or (
+            mode == "nearest" and count == 2 and m in (n, 2 * n)
+        )
+        if align_corners:
+            scale = np.float32(n - 1) / np.float32(m - 1) if m > 1 else 0.0
+        elif factors and not is_same:
+            scale = 1 / factors[axis]
+        else:
+            scale = np.float32(n) / np.float32(m)
+        half = not align_corners and mode != "nearest"
+        plan = Resampling(n, m, float(np.float32(scale)), _MODES[mode][0], half, bool(antialias))
+        if plan.changes:
+            plans.append((m / n, axis + 2, plan))
+    slices = [(axis, plan.places) for _, axis, plan in plans]
+    last = count
+    if not antialias and sum(axis >= last for _, axis, _ in plans) == 2:
+        *plans, (rows, _, down), (columns, _, across) = plans
+        plans.append((rows * columns, last, (down, across)))
+    ordered = [(axis, plan) for _, axis, plan in sorted(plans, key=lambda each: each[0])]
+    return _Plan(tuple(made), slices if all(places for _, places in slices) else None, ordered)
+
+
+# To plan takes more Python than several ops.
+_planned = lru_cache(256, typed=True)(_plan)
+
+
 @function(exports="nn.functional", ours="PyTorch takes one of ATen's upsample operators by mode, in Python")
 def interpolate(
     input: Tensor,
@@ -271,63 +258,32 @@ def interpolate(
         >>> torch.nn.functional.interpolate(x, scale_factor=2, mode="linear").tolist()
         [[[1.0, 1.5, 2.5, 3.0]]]
     """
-    image = tuple(input.shape[2:])
-    count = len(image)
-    _fits(mode, count, align_corners, antialias)
-    if (size is None) == (scale_factor is None):
-        raise RangeError("interpolate: give size or scale_factor, and not both.")
-    if size is not None and recompute_scale_factor:
-        raise RangeError("interpolate: recompute_scale_factor needs a scale_factor, and size is given.")
-    factors = None if scale_factor is None else _each("scale_factor", scale_factor, count, number)
-    if factors is not None and not all(0 < factor < inf for factor in factors):
-        raise RangeError(
-            f"interpolate: scale factors are {tuple(factors)}; they must be positive and finite."
-        )
-    if factors is None:
-        made = _each("size", size, count, index)
-    else:
-        made = [int(n * factor) for n, factor in zip(image, factors, strict=True)]
-    if min(*image, *made) < 1:
-        raise ShapeError(f"interpolate: images of {image} become {tuple(made)}; lengths must be at least 1.")
+    settings = (
+        tuple(input.shape[2:]),
+        size,
+        scale_factor,
+        mode,
+        align_corners,
+        recompute_scale_factor,
+        antialias,
+    )
+    is_plain = _is_plain(size, int) and _is_plain(scale_factor, int, float)
+    made, slices, resamplings = (_planned if is_plain else _plan)(*settings)
     if mode == "area":
-        return getattr(pool, f"adaptive_avg_pool{count}d")(input, tuple(made))
-    if recompute_scale_factor:
-        factors = None
-    plans = []
-    for axis, (n, m) in enumerate(zip(image, made, strict=True)):
-        # The places of a result of the same length are those of the axis, whatever the factor, and of images
-        # those of twice the length; not so with cubic filters, and to the nearest of one or three axes.
-        is_plain = (m == n and (antialias or _MODES[mode][0] == "linear")) or (
-            mode == "nearest" and count == 2 and m in (n, 2 * n)
-        )
-        if align_corners:
-            scale = np.float32(n - 1) / np.float32(m - 1) if m > 1 else 0.0
-        elif factors and not is_plain:
-            scale = 1 / factors[axis]
-        else:
-            scale = np.float32(n) / np.float32(m)
-        half = not align_corners and mode != "nearest"
-        plan = Resampling(n, m, float(np.float32(scale)), _MODES[mode][0], half, bool(antialias))
-        if plan.changes:
-            plans.append((m / n, axis + 2, plan))
+        return getattr(pool, f"adaptive_avg_pool{len(made)}d")(input, made)
     # Bytes move without loss through floats.
     is_byte = input.dtype is dt.uint8 and not _is_smooth(mode)
     if not (is_byte or input.dtype.is_floating_point):
         raise DTypeError(
             f"interpolate: input has dtype {input.dtype}; it takes floating point, nearest modes uint8, too."
         )
-    slices = [(axis, plan.places) for _, axis, plan in plans]
-    if all(places for _, places in slices):
+    if slices is not None:
         for axis, places in slices:
             input = slice_dim(input, axis, *places)
         return input.clone()
     out = input.float() if is_byte else input
-    last = input.dim() - 2
-    if not antialias and sum(axis >= last for _, axis, _ in plans) == 2:
-        *plans, (rows, _, down), (columns, _, across) = plans
-        plans.append((rows * columns, last, (down, across)))
-    for _, axis, plan in sorted(plans, key=lambda each: each[0]):
-        out = resample_planes(out, *plan) if isinstance(plan, tuple) else resample(out, plan, axis)
+    for axis, found in resamplings:
+        out = resample_planes(out, *found) if isinstance(found, tuple) else resample(out, found, axis)
     return out.to(input.dtype) if is_byte else out
 
 
