@@ -15,7 +15,8 @@ from .forms import DEVICE, Form, Row
 
 # What stands for a number that is none, so that sums can be compared.
 NAN, INFINITY, MINUS_INFINITY = 3.0, 5.0, -7.0
-WARM_UP = 4
+# Calls before any counts: a plan of what is fused begins once a window has come again, and is made in parts.
+WARM_UP = 24
 # How many results are held while further calls are queued: few, for they are large.
 HELD = 8
 
@@ -94,7 +95,7 @@ def op(row: Row) -> dict[str, Form]:
     warm: set[Any] = set()
 
     def ready(call: Callable[[], Any]) -> None:
-        """Until the kernels of the first calls are compiled."""
+        """Until the plan is made and the kernels of the first calls are compiled."""
         if call in warm:
             return
         for _ in range(WARM_UP):
