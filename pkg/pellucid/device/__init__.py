@@ -40,7 +40,7 @@ class device:
 
     def __new__(cls, type: str | device, index: int | None = None) -> device:
         if isinstance(type, device):
-            if index is not None:
+            if index:
                 raise ArgumentError(f"device: an index beside {type!r}. Give its name and the index.")
             return type
         if not isinstance(type, str):
