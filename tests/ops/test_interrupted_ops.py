@@ -83,7 +83,7 @@ def test_an_interrupted_op_gives_the_numbers_of_its_slots_back():
             before += lost[-1]
             count += 1
         assert max(lost) == 1
-        # Where the plan is a file of the package, half of the places lie in it, behind the taking of a number.
+        # Half of the places lie in a plan of the package's own file, behind the taking of a number.
         assert lost.count(1) <= len(lost) // 2, lost
 
 
