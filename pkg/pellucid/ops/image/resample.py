@@ -152,7 +152,7 @@ class _Plan(NamedTuple):
 
 
 def _is_plain(setting: Any, *kinds: type) -> bool:
-    """Whether a setting is one of Python's numbers, or several, by which a plan can be kept."""
+    """Whether a setting is of plain classes, or several are, by which a plan can be kept."""
     return (
         setting is None
         or type(setting) in kinds
@@ -267,7 +267,7 @@ def interpolate(
         recompute_scale_factor,
         antialias,
     )
-    is_plain = _is_plain(size, int) and _is_plain(scale_factor, int, float)
+    is_plain = _is_plain(size, int) and all(_is_plain(s, int, float, str, bool) for s in settings[2:])
     made, slices, resamplings = (_planned if is_plain else _plan)(*settings)
     if mode == "area":
         return getattr(pool, f"adaptive_avg_pool{len(made)}d")(input, made)
