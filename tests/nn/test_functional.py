@@ -88,6 +88,19 @@ def test_one_hot(classes, device):
         pellucid.nn.functional.one_hot(pellucid.zeros(2, device=device))
 
 
+@pytest.mark.parametrize("call", [
+    lambda F, x: F.softsign(x), lambda F, x: F.one_hot(pellucid.tensor([3, 1], device="webgpu"), 4),
+])  # fmt: skip
+def test_what_is_one_launch(call):
+    x = pellucid.ones(5, device="webgpu", requires_grad=True)
+    call(pellucid.nn.functional, x)
+    pellucid.webgpu.flush()
+    with pellucid.webgpu.fusion(False), pellucid.debug.trace() as trace:
+        call(pellucid.nn.functional, x)
+        pellucid.webgpu.flush()
+    assert len(trace) == 1
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_scaled_dot_product_attention(causal, device):
     arrays = [floats(2, 3, 5, 8, seed=s) for s in range(3)]

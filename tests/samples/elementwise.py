@@ -364,8 +364,12 @@ SAMPLES: dict[str, list[Sample]] = {
     "equal": [S(x, x), S(x, y), S(x, x[:1]), S(below(9, 3), below(9, 3))],
     "nn.functional.silu": activation(over("silu")),
     **{f"nn.functional.{name}": activation() for name in (
-        "logsigmoid", "mish", "softsign", "relu6", "hardswish"
+        "logsigmoid", "mish", "relu6", "hardswish"
     )},
+    "nn.functional.softsign": [
+        *activation(S(ROOTS).but(second=False)), S(FLOATS).but(rtol=1e-6, atol=1e-30),
+        *[s.but(rtol=0, atol=0) for s in (S(FLOATS).but(grad=False), *each(DTYPES, 30 * x))],
+    ],
     "nn.functional.hardtanh": activation(S(x, 0.0, 2.0)),
     "nn.functional.hardsigmoid": activation(second=False),  # PyTorch has none
     "nn.functional.gelu": [

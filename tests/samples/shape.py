@@ -264,7 +264,14 @@ SAMPLES: dict[str, list[Sample]] = {
             "reflect", "replicate", "circular")]
     ],
     "constant_pad_nd": [S(x, (1, 0, -1, 1), 2), S(below(9, 4), [1, 2], 7)],
-    "nn.functional.one_hot": [S(below(7, 2, 3), 7), S(below(7, 4))],
+    "nn.functional.one_hot": [
+        S(below(7, 2, 3), 7), S(below(7, 4)), S(below(300, 999), 300), S(below(3, 90_000), 3),
+        S(np.zeros((0, 2), np.int64), 3), S(np.int64(2), 4),
+        *[bad("empty tensor", np.zeros(0, np.int64), n).but(error=ValueError) for n in (0, -1, -2)],
+        *[bad("Give at least one", below(7, 4), n).but(error=ValueError) for n in (0, -2)],
+        *[bad("is out of range for", lambda t, ids: t.nn.functional.one_hot(ids, 7).tolist(), ids)
+          .but(error=IndexError) for ids in (np.array([0, 7]), np.array([-1]))],
+    ],
     "ravel": [S(x), *out_of(lambda t, x: x.mT.ravel(), lambda t, x: x[0, 0, 0].ravel())],
     "Tensor.reshape_as": out_of(lambda t, x: x.reshape_as(t.zeros(4, 6))),
     "fliplr": [S(x), bad("at least two axes, not 1", x[0, 0])],

@@ -11,11 +11,11 @@ from ..op.arguments import integers, number
 from ..op.call import written
 from ..op.public import EXPORTS, copied_over, function
 from ..ops.elementwise import activations
+from ..ops.index.one_hot import one_hot_rows
 from ..ops.linalg.norms import norm
 from ..ops.norm import channels, normalization
 from ..ops.norm import softmax as _softmax
 from ..ops.reduce.extremum import extremes
-from ..ops.shape.creation import arange, zeros
 from ..ops.shape.views import broadcast_tensors
 from ..tensors.absent import refuse_others
 from ..tensors.dtypes import int64, promote_types
@@ -197,6 +197,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     Raises:
         DTypeError: the classes are not int64.
+        RangeError: there are no classes to count, or num_classes is less than 1.
         IndexError: a class is negative or past the last, once values are read.
 
     Example:
@@ -207,20 +208,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: classes must be int64, not {tensor.dtype}. Convert them with .long().")
     num_classes = index(num_classes, "one_hot: num_classes")
+    if not tensor.numel() and num_classes < 1:
+        raise RangeError("one_hot: an empty tensor does not tell the number of classes. Give num_classes.")
     if num_classes == -1:
-        least, most = extremes(tensor) if tensor.numel() else (-1, -1)
+        least, most = extremes(tensor)
         if least < 0:
-            what = "one is negative" if tensor.numel() else "there are none: give num_classes"
-            raise RangeError(f"one_hot: classes are numbers from 0 on, and {what}.")
+            raise RangeError("one_hot: classes are numbers from 0 on, and one is negative.")
         num_classes = most + 1
-    if num_classes < 1 and tensor.numel():
+    if num_classes < 1:
         raise RangeError(f"one_hot: num_classes is {num_classes}, and there are classes. Give at least one.")
-    if num_classes < 1 or not tensor.numel():
-        out = zeros(*tensor.shape, num_classes, dtype=int64, device=tensor.device)
-        return out.scatter(-1, tensor.unsqueeze(-1), 1)
-    classes = arange(num_classes, device=tensor.device)
-    known = classes.index_select(0, tensor.reshape(-1)).reshape(*tensor.shape, 1)  # the same, looked up
-    return (known == classes).to(int64)
+    return one_hot_rows(tensor, num_classes)
 
 
 @function(exports="nn.functional", ours="PyTorch computes it by a norm and a division, in Python")

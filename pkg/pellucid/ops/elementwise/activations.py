@@ -9,12 +9,15 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.formulas import without
+from ...autograd.nodes import labelled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number
 from ...op.declaration import elementwise, function, op
 from ...op.families import activation, of_one_or_over, unary
+from ...op.kernel.element_types import PHYSICAL, narrowed
 from ...op.public import copied_over
 from ...op.rules import float_only, float_or_complex, real
+from ...tensors import dtypes as dt
 from ...tensors.tensor import Tensor
 from .comparison import where
 from .functions import erf_of, stable_sigmoid
@@ -261,10 +264,43 @@ mish = activation(
 )  # fmt: skip
 
 
+def _softsign_text(call):
+    size = "1.0 + abs(input)"
+    half = PHYSICAL[call.compute][1] > 1
+    return f"ratio_of(input, {narrowed(call.compute, size) if half else size})"
+
+
+def _softsign_reference(input, *, compute=None):
+    size = 1 + np.abs(input)
+    if compute is dt.bfloat16:
+        size = dt.round_bfloat16(size)
+    elif compute is dt.float16:
+        size = size.astype(np.float16).astype(input.dtype)
+    return input / size
+
+
+def _softsign_grad(g, input):
+    size = 1 + input.abs()
+    return g / size - g * (input / size / size) * input.sgn()
+
+
+@op(
+    dtype=float_only,
+    kernel=elementwise(_softsign_text, i32=False),
+    reference=_softsign_reference,
+    grad={"input": _softsign_grad},
+    public="softsign",
+)
+def _softsign(input: Tensor) -> Tensor:
+    """`softsign` of floats in one launch; halves are rounded in between, as PyTorch's are."""
+
+
 @function(exports="nn.functional", ours="PyTorch computes it by a quotient, in Python")
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""
-    return input / (1 + input.abs())
+    if not input.dtype.is_floating_point:
+        return input / (1 + input.abs())
+    return labelled("DivBackward0", _softsign(input))
 
 
 def _inside(g, input, low, high):
