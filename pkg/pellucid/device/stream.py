@@ -24,7 +24,7 @@ MAX_WINDOW_WORDS = 1 << 13
 # The first window after a wait is shorter, and each that fills up twice as long as the one before: a device
 # that has nothing to do begins while Python still records.
 FIRST_WINDOW_WORDS = 1 << 10
-MAX_WINDOW_BYTES = 256 << 20
+MAX_WINDOW_BYTES = 512 << 20
 # More than any device has. Not sys.maxsize, which is 2 GiB in a page.
 UNLIMITED = 1 << 62
 INLINE_UPLOAD_BYTES = 4096
