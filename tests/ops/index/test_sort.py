@@ -129,6 +129,19 @@ def test_counts_of_few_and_of_many_bins(device, bins):
 
 
 @pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_counts_into_as_many_bins_as_before_more_and_fewer(device):
+    for most, least in ((9, 0), (9, 0), (20, 0), (3, 0), (5, 30), (40, 30), (0, 0)):
+        index = np.random.randint(0, most + 1, 500)
+        index[0] = most
+        found = pellucid.bincount(pellucid.tensor(index, device=device), minlength=least)
+        assert found.tolist() == np.bincount(index, minlength=least).tolist()
+        assert found.untyped_storage().nbytes() == 8 * found.numel()
+        index[1] = -1
+        with pytest.raises(ValueError, match="one is -1"):
+            pellucid.bincount(pellucid.tensor(index, device=device))
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
 def test_complex_numbers_have_no_order(device):
     x = pellucid.tensor([1j, 2.0], device=device, dtype=pellucid.complex64)
     for name in ("searchsorted", "bucketize"):

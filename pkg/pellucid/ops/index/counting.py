@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...device.stream import stream
 from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, number, text
 from ...op.declaration import Call, elementwise, function, op
@@ -16,7 +17,7 @@ from ...tensors.construct import tensor
 from ...tensors.shape import Size, axis, index
 from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
-from ..reduce.extremum import extremes, order_holes
+from ..reduce.extremum import extremes, extremes_later, order_holes
 from ..reduce.reductions import no_complex
 from ..shape.creation import zeros
 from ..shape.joining import cat
@@ -206,6 +207,21 @@ def occurrences(index: Tensor, length: int) -> Tensor:
     """How often each integer below ``length`` occurs in a vector of integers; others do not count."""
 
 
+# How many integers the last call counted, and into how many bins.
+_last = [(0, 0)]
+
+
+def _counted_ahead(input: Tensor, least: int) -> Tensor | None:
+    """The result of `bincount` if it is as long as that of the last call of as many integers; None where
+    nothing is known. The device counts while the largest is on its way."""
+    numel, length = _last[0]
+    if not input.is_webgpu or getattr(input, "is_batched", False) or numel != input._meta.numel:
+        return None
+    counted = occurrences(input, max(length, least))
+    stream().submit()
+    return counted
+
+
 @function(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of its weights. Waits for the largest.
@@ -226,13 +242,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     length = index(minlength, "bincount: minlength")
     if length < 0:
         raise RangeError(f"bincount: minlength must not be negative, not {length}.")
-    if input._meta.numel:
-        least, most = extremes(input)
+    counted = None
+    if numel := input._meta.numel:
+        later = extremes_later(input)
+        counted = _counted_ahead(input, length) if weights is None else None
+        least, most = later.result()
         if least < 0:
             raise RangeError(f"bincount: takes no negative integers, and one is {least}.")
         length = max(length, most + 1)
     if weights is None:
-        return occurrences(input, length)
+        _last[0] = numel, length
+        if counted is None or counted._meta.numel < length:
+            return occurrences(input, length)
+        return counted if counted._meta.numel == length else counted[:length].clone()
     d = weights._meta.dtype if weights._meta.dtype in (dt.float32, dt.float64) else dt.float64
     if input.device.type == "webgpu":
         physical(d)  # refuses float64 in the name of this function

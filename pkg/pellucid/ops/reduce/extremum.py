@@ -21,6 +21,7 @@ from ...op.kernel.variants import Rows
 from ...op.rules import refusing, same
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
+from ...tensors.reading import ListRead
 from ...tensors.shape import Size, axes, index
 from ...tensors.tensor import Tensor
 from ..elementwise import clamp
@@ -294,10 +295,19 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 def extremes(input: Tensor) -> tuple[Any, Any]:
     """The smallest and the largest element, as numbers. Waits for the device, once."""
+    least, most = _least_and_most(input).tolist()
+    return least, most
+
+
+def extremes_later(input: Tensor) -> ListRead:
+    """Begin to read what `extremes` gives; work that is asked for from here on does not delay it."""
+    return _least_and_most(input).tolist_later()
+
+
+def _least_and_most(input: Tensor) -> Tensor:
     input = input.detach()
     both = _halves(input, None, False)
-    least, most = (stack([amin(input), amax(input)]) if both is None else both).tolist()
-    return least, most
+    return stack([amin(input), amax(input)]) if both is None else both
 
 
 def _halves(input: Tensor, dim: int | None, keepdim: bool) -> Tensor | None:
