@@ -25,6 +25,7 @@ export class Pipelines {
     this.mostUniform = Math.min(ARENA_BYTES, info.limits.maxUniformBufferBindingSize);
     this.layouts = new Map();
     this.arenaLayouts = new Map();
+    this.pipelineLayouts = new Map();
     this.made = []; // undefined where one ended
     this.unused = []; // the ids of those
     this.count = 0; // of all that were ever made
@@ -212,14 +213,26 @@ export class Pipelines {
   }
 
   #descriptor({ label, layout, paramsBytes, immediate, step }, module) {
-    const bindGroupLayouts = step > 0 ? [layout.gpu, this.arenaLayout(step)] : [layout.gpu];
-    const description = { label, bindGroupLayouts };
-    if (immediate && paramsBytes > 0) description.immediateSize = Math.ceil(paramsBytes / 4) * 4;
+    const immediateSize = immediate ? Math.ceil(paramsBytes / 4) * 4 : 0;
     return {
       label,
-      layout: this.device.createPipelineLayout(description),
+      layout: this.#pipelineLayout(layout, step, immediateSize),
       compute: { module, entryPoint: "main" },
     };
+  }
+
+  /** The layout of pipelines with these bindings and parameters, which many share. */
+  #pipelineLayout(layout, step, immediateSize) {
+    const key = `${layout.label} ${step} ${immediateSize}`;
+    let gpu = this.pipelineLayouts.get(key);
+    if (gpu === undefined) {
+      const bindGroupLayouts = step > 0 ? [layout.gpu, this.arenaLayout(step)] : [layout.gpu];
+      const description = { label: key, bindGroupLayouts };
+      if (immediateSize > 0) description.immediateSize = immediateSize;
+      gpu = this.device.createPipelineLayout(description);
+      this.pipelineLayouts.set(key, gpu);
+    }
+    return gpu;
   }
 
   #keep(key, pipeline) {

@@ -37,7 +37,9 @@ class Binding:
 _BINDING = re.compile(r"@group\(0\) @binding\(\d+\)\s*var<storage, (read|read_write)> (\w+): array<(.+)>;")
 
 
-_ALIAS = re.compile(r"^alias (\w+) = (.*);", re.M)
+# A pattern that begins with a newline is found by its first letters, one with ^ by a look at every letter.
+_ALIAS = re.compile(r"\nalias (\w+) = (.*);")
+_LINE_COMMENT = re.compile(r"//[^\n]*")
 _PARAMS = re.compile(r"struct Params \{(.*?)\}", re.S)
 _PARAMS_LINE = "@group(1) @binding(0) var<uniform> params: Params;"
 # Texts whose declarations are remembered.
@@ -70,7 +72,7 @@ def _declarations(
 ) -> tuple[str, dict[str, str], tuple[Binding, ...], dict[str, ParamsField], int]:
     """A text, its aliases, bindings and fields of Params, and the words of these. Kernels of tensors of
     different shapes mostly have one text, which is kept once."""
-    aliases = {m[1]: m[2] for m in _ALIAS.finditer(text)}
+    aliases = {m[1]: m[2] for m in _ALIAS.finditer(f"\n{text}")}
     bindings = tuple(
         Binding(m[2], m[1] == "read_write", aliases.get(m[3], m[3])) for m in _BINDING.finditer(text)
     )
@@ -79,7 +81,7 @@ def _declarations(
     if not found:
         return text, aliases, bindings, fields, 0
     at, align = 0, 1
-    for part in re.sub(r"//[^\n]*", "", found[1]).split(","):
+    for part in _LINE_COMMENT.sub("", found[1]).split(","):
         if not part.strip():
             continue
         field_name, field_type = (p.strip() for p in part.split(":", 1))
@@ -94,6 +96,12 @@ def _declarations(
         fields[field_name] = ParamsField(field_type, at)
         at += size
     return text, aliases, bindings, fields, -(-at // align) * align
+
+
+@lru_cache(_MOST_TEXTS)
+def _fillable(text: str) -> frozenset[str]:
+    """Names of the aliases, consts and one-line functions of a text."""
+    return frozenset([m[2] for pattern in (_VALUE, _FUNCTION) for m in pattern.finditer(text)])
 
 
 def _replaced(name: str, text: str, pattern: str, replacement: str | Callable, what: str) -> str:
@@ -134,7 +142,7 @@ class KernelSource:
 
     def declares(self, name: str) -> bool:
         """Whether there is a const or a one-line function of that name."""
-        return any(m[2] == name for pattern in (_VALUE, _FUNCTION) for m in pattern.finditer(self.text))
+        return name in _fillable(self.text)
 
     def const(self, name: str) -> str:
         """The value of a const, as the text has it."""
@@ -274,8 +282,9 @@ class KernelSource:
 @lru_cache(_MOST_TEXTS)
 def _finished(name: str, text: str, immediate: bool) -> str:
     if immediate:
-        line = "var<immediate> params: Params;"
-        text = _replaced(name, text, re.escape(_PARAMS_LINE), line, f"line {_PARAMS_LINE}")
+        if _PARAMS_LINE not in text:
+            raise KernelError(f"{name}: there is no line {_PARAMS_LINE} to replace.")
+        text = text.replace(_PARAMS_LINE, "var<immediate> params: Params;", 1)
     whole = f"{text}\n{collect(text)}"
     # Browsers ask for the directive; the native compiler has subgroups without it, and refuses it.
     is_asked = sys.platform == "emscripten" and "subgroup" in whole and _SUBGROUP.search(whole)

@@ -25,6 +25,7 @@ PIECE = 3 << 14
 # The most that an invocation may take on an adapter that runs on the CPU, and on a GPU.
 _SOFTWARE, _GPU = 65_000, 1 << 20
 _LINE = re.compile(r"^// +turns +(.+)$", re.M)
+_UNSIGNED = re.compile(r"\b(\d+)u\b")
 _KNOWN = {"__builtins__": {}, "min": min, "max": max, "select": lambda a, b, condition: b if condition else a}
 
 
@@ -38,7 +39,10 @@ class _Names(dict):
     def __missing__(self, name: str) -> Any:
         if name in _KNOWN:
             raise KeyError(name)
-        value = re.sub(r"\b(\d+)u\b", r"\1", self.source.const(name)).replace("/", "//")
+        value = self.source.const(name)
+        if (plain := value.removesuffix("u")).isdecimal():  # to compile it takes 0.2 ms in a page
+            return int(plain)
+        value = _UNSIGNED.sub(r"\1", value).replace("/", "//")
         value = value.replace("true", "True").replace("false", "False")
         return eval(_compiled(value), _KNOWN, self)
 
