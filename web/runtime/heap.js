@@ -17,8 +17,19 @@ export class HeapStream {
     this.stream = stream;
     this.heap = heap;
     this.kept = kept;
+    this.decoder = new TextDecoder();
     this.waiting = Waiting.of(heap);
     stream.readback.nudger.meanwhile = (now) => this.waiting.look(now);
+  }
+
+  /** `Stream.pipeline` of a source that is UTF-8 at an address. */
+  pipeline(source, sourceBytes, bindings, paramsBytes, immediate, label) {
+    return this.stream.pipeline(this.#text(source, sourceBytes), bindings, paramsBytes, immediate, label);
+  }
+
+  pipelineLater(source, sourceBytes, bindings, paramsBytes, immediate, label, compact) {
+    const text = this.#text(source, sourceBytes);
+    return this.stream.pipelineLater(text, bindings, paramsBytes, immediate, label, compact);
   }
 
   launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z) {
@@ -62,6 +73,10 @@ export class HeapStream {
 
   failure() {
     return this.stream.failure() ?? undefined;
+  }
+
+  #text(address, count) {
+    return this.decoder.decode(this.#bytes(address, count));
   }
 
   #bytes(address, count) {

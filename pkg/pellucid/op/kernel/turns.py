@@ -64,7 +64,7 @@ def turns_of(source: KernelSource, fields: Mapping[str, Any]) -> int:
         source: the kernel, its holes filled.
         fields: values of Params; of those that each run brings the most that they can be.
     """
-    line = _LINE.search(source.text)
+    line = _LINE.search(source.text) if "turns" in source.text else None
     return eval(_compiled(line[1]), _KNOWN, _Names(source, fields)) if line else 0
 
 

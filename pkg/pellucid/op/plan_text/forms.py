@@ -7,199 +7,18 @@ Written by `scripts/reference`; do not edit.
 # fmt: off
 
 
-def make_010aa7db61e20029(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_029852d3231fea6c(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2, a3):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        p2 = known.get(a1) or bits(1, a1)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, slot0, p2,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_037aca9919c794a4(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2, a3, a4):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a2._storage.slot, a3._storage.slot, slot0, a0._offset, a2._offset, a3._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_06dab285171a7ebe(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
+    c0, c1,  = constants
     def run(a0, a1):
         nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, a0._storage.slot, slot0, a0._offset, a1._offset, a0._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
+        if len(words) > stream.full_at: stream.make_way(0)
+        words += (c0, a1._storage.slot, a0._storage.slot, a0._offset, a1._offset,)
+        if after: after[0](c1)
+        return a0
     return run
 
-def make_09b186b2d3c3c749(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, slot0, a0._offset, a1._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_184561a94d68eca5(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        p2 = known.get(a1) or bits(1, a1)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset, p2,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_34fbe6786e1b0d80(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        p2 = known.get(a2) or bits(2, a2)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, slot0, a0._offset, a1._offset, p2,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_37b57a224f644990(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_5389304b3c756a5d(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_18697c00998f61b4(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3,  = constants
     def run(a0, a1, a2):
@@ -211,34 +30,7 @@ def make_5389304b3c756a5d(constants, stream, words, free, sizes, ends, partial, 
         return a0
     return run
 
-def make_658fdf1e573a308e(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_74a4a8a5e9524802(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_1a17c5758474058b(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4, c5, c6,  = constants
     def run(a0, a1, a2):
@@ -267,37 +59,10 @@ def make_74a4a8a5e9524802(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_74f2fadb7fa24ff4(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_242c97668dc9e97c(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2, a3):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a2._storage.slot, slot0, a0._offset, a2._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_a62efb2d60bb92af(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1):
+    def run(a0):
         nonlocal words
         if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
             stream.make_way(c0)
@@ -321,7 +86,34 @@ def make_a62efb2d60bb92af(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_c01c21b0a5547d59(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_29c6c1c0e72c6e7a(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2, a3):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_2c6b81baea23b54e(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4,  = constants
     def run(a0, a1, a2):
@@ -336,33 +128,6 @@ def make_c01c21b0a5547d59(constants, stream, words, free, sizes, ends, partial, 
         s0.slot = slot0
         s0.version = 0
         s0.kind = 'activation'
-        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, a0._storage.slot, slot0, a0._offset, a1._offset, a0._offset,)
-        s0.nbytes = sizes[slot0] = c2
-        s0.__del__ = ends[slot0]
-        stream.window_bytes += c0
-        if after: after[0](c3)
-        t0 = blank(Tensor)
-        t0._storage = s0
-        t0._meta = c4
-        t0._offset = 0
-        return t0
-    return run
-
-def make_c8962beb34a4029b(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1, c2, c3, c4,  = constants
-    def run(a0, a1, a2, a3):
-        nonlocal words
-        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
-            stream.make_way(c0)
-        s0 = blank(Storage)
-        try:
-            slot0 = free.pop()
-        except IndexError:
-            slot0 = stream.new_slot()
-        s0.slot = slot0
-        s0.version = 0
-        s0.kind = 'activation'
         words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset,)
         s0.nbytes = sizes[slot0] = c2
         s0.__del__ = ends[slot0]
@@ -375,7 +140,63 @@ def make_c8962beb34a4029b(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_db839eac5499579d(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_3b55769347bce03c(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2, a3):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        p2 = known.get(a1) or bits(1, a1)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, slot0, p2,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_470089fcd31a1648(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        p2 = known.get(a1) or bits(1, a1)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset, p2,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_811296999b6def0b(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4, c5, c6,  = constants
     def run(a0, a1, a2):
@@ -403,7 +224,142 @@ def make_db839eac5499579d(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_dc6ecf700836fc1f(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_980077674e117fe6(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, slot0, a0._offset, a1._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_a3a278eba77b4efa(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2, a3, a4):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a2._storage.slot, a3._storage.slot, slot0, a0._offset, a2._offset, a3._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_a6b40fb8ab3103e3(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2, a3):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a2._storage.slot, slot0, a0._offset, a2._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_b37fe011f3bcb0a1(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, a0._storage.slot, slot0, a0._offset, a1._offset, a0._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_b77fd6d618f66d0a(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, a0._storage.slot, slot0, a0._offset, a1._offset, a0._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_ca7f87b6b73de202(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4, c5, c6,  = constants
     def run(a0, a1, a2):
@@ -432,7 +388,7 @@ def make_dc6ecf700836fc1f(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_deeacdde5286b085(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_caf5b95302b7ad19(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4,  = constants
     def run(a0, a1, a2, a3, a4, a5, a6):
@@ -463,18 +419,7 @@ def make_deeacdde5286b085(constants, stream, words, free, sizes, ends, partial, 
         return t0
     return run
 
-def make_e4dad240a7104bbc(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
-    blank = object.__new__
-    c0, c1,  = constants
-    def run(a0, a1):
-        nonlocal words
-        if len(words) > stream.full_at: stream.make_way(0)
-        words += (c0, a1._storage.slot, a0._storage.slot, a0._offset, a1._offset,)
-        if after: after[0](c1)
-        return a0
-    return run
-
-def make_e8e374ffa36f6504(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+def make_f1e5710519684412(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
     blank = object.__new__
     c0, c1, c2, c3, c4,  = constants
     def run(a0, a1, a2):
@@ -490,6 +435,61 @@ def make_e8e374ffa36f6504(constants, stream, words, free, sizes, ends, partial, 
         s0.version = 0
         s0.kind = 'activation'
         words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, a2._storage.slot, slot0, a0._offset, a1._offset, a2._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_f9cebd53a1a17492(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, slot0, a0._offset,)
+        s0.nbytes = sizes[slot0] = c2
+        s0.__del__ = ends[slot0]
+        stream.window_bytes += c0
+        if after: after[0](c3)
+        t0 = blank(Tensor)
+        t0._storage = s0
+        t0._meta = c4
+        t0._offset = 0
+        return t0
+    return run
+
+def make_fb27ee8fb835400c(constants, stream, words, free, sizes, ends, partial, after, Storage, Tensor, contiguous, bits, known, wide, Result):
+    blank = object.__new__
+    c0, c1, c2, c3, c4,  = constants
+    def run(a0, a1, a2):
+        nonlocal words
+        if stream.window_bytes + c0 > stream.bytes_limit or len(words) > stream.full_at:
+            stream.make_way(c0)
+        p2 = known.get(a2) or bits(2, a2)
+        s0 = blank(Storage)
+        try:
+            slot0 = free.pop()
+        except IndexError:
+            slot0 = stream.new_slot()
+        s0.slot = slot0
+        s0.version = 0
+        s0.kind = 'activation'
+        words += (8 * slot0 + 1, c2, c1, a0._storage.slot, a1._storage.slot, slot0, a0._offset, a1._offset, p2,)
         s0.nbytes = sizes[slot0] = c2
         s0.__del__ = ends[slot0]
         stream.window_bytes += c0

@@ -1,0 +1,53 @@
+"""Warm-up of the planner while a device opens: kernels of everyday calls are written, as far as no device is
+asked. A browser takes a tenth of a second and more to open one, in which Python has nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ...device import device
+from ...tensors.dtypes import bool_, float32
+from ...tensors.meta import meta
+from ...tensors.tensor import Tensor
+from ..elementwise import Elementwise
+from ..kernel.source import load
+from ..plan import NoStorage
+from ..planning import Op
+from ..schema import OPS
+
+# Of tensors x of two axes, b of one and c of bools.
+_CALLS = (
+    ("mul", "x", "x"), ("add", "x", "x"), ("sub", "x", "x"), ("div", "x", "x"), ("mul", "x", 0.5),
+    ("add", "x", "b"), ("gt", "x", 0.0), ("where", "c", "x", "x"), ("abs", "x"), ("exp", "x"), ("tanh", "x"),
+    ("relu", "x"), ("neg", "x"),
+)  # fmt: skip
+_FILES = "elementwise/map_many", "reduce/rows", "matmul/tiled"
+
+
+def _operands() -> dict[Any, Tensor]:
+    webgpu = device("webgpu")
+    kinds = {"x": ((2, 4), float32), "b": ((4,), float32), "c": ((2, 4), bool_)}
+    return {name: Tensor(NoStorage(), meta(shape, d, webgpu), 0) for name, (shape, d) in kinds.items()}
+
+
+def write_kernel(name: str, *arguments: Any) -> None:
+    """Write the kernel of a call of an elementwise op, whose text is remembered.
+
+    Args:
+        name: the op's.
+        arguments: names of operands, and numbers; the others have their defaults.
+    """
+    o = OPS[name]
+    assert isinstance(o, Op)
+    assert isinstance(o.kernel, Elementwise)
+    operands = _operands()
+    values = [operands.get(a, a) for a in arguments]
+    call = o.inferred((*values, *[a.default for a in o.arguments[len(values) :]]))
+    o.kernel.launch(call).source.finish(immediate=True)
+
+
+def warm_up() -> list[Callable[[], Any]]:
+    """The steps, each short."""
+    return [*[partial(write_kernel, *call) for call in _CALLS], *[partial(load, file) for file in _FILES]]
