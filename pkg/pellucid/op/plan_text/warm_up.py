@@ -21,15 +21,16 @@ from ..schema import OPS
 _CALLS = (
     ("mul", "x", "x"), ("add", "x", "x"), ("sub", "x", "x"), ("div", "x", "x"), ("mul", "x", 0.5),
     ("add", "x", "b"), ("gt", "x", 0.0), ("where", "c", "x", "x"), ("abs", "x"), ("exp", "x"), ("tanh", "x"),
-    ("relu", "x"), ("neg", "x"),
+    ("relu", "x"), ("neg", "x"), ("filled", (2, 4), 0.5, "float32", "webgpu"),
 )  # fmt: skip
 _FILES = "elementwise/map_many", "reduce/rows", "matmul/tiled"
 
 
-def _operands() -> dict[Any, Tensor]:
+def _operands() -> dict[Any, Any]:
     webgpu = device("webgpu")
+    named: dict[Any, Any] = {"float32": float32, "webgpu": webgpu}
     kinds = {"x": ((2, 4), float32), "b": ((4,), float32), "c": ((2, 4), bool_)}
-    return {name: Tensor(NoStorage(), meta(shape, d, webgpu), 0) for name, (shape, d) in kinds.items()}
+    return named | {n: Tensor(NoStorage(), meta(shape, d, webgpu), 0) for n, (shape, d) in kinds.items()}
 
 
 def write_kernel(name: str, *arguments: Any) -> None:
@@ -37,7 +38,7 @@ def write_kernel(name: str, *arguments: Any) -> None:
 
     Args:
         name: the op's.
-        arguments: names of operands, and numbers; the others have their defaults.
+        arguments: names of operands, of a dtype and a device, and numbers; the others have their defaults.
     """
     o = OPS[name]
     assert isinstance(o, Op)
