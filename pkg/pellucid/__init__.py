@@ -244,7 +244,7 @@ if _sys.platform == "emscripten":
     from .device.stream import stream as _stream
     from .op.plan_text.warm_up import warm_up as _warm_up
 
-    _stream().while_opening += _warm_up()
+    _stream().settings["meanwhile"] = _warm_up()
     # What import has made stays; of what else is alive by then only cycles are kept, if they die. A whole
     # collection goes over 65,000 objects in a page, for 60 ms and more, and a thousand ops ask for several.
     _gc.freeze()

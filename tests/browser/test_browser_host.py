@@ -451,3 +451,22 @@ def _memory_that_is_not_there(selenium):
 
 def test_memory_that_is_not_there(selenium):
     _memory_that_is_not_there(selenium)
+
+
+@run_in_pyodide(packages=["pellucid", "pytest"])
+def test_steps_while_a_device_opens(selenium):
+    import pytest
+
+    from pellucid.device.browser import BrowserHost
+
+    done = []
+    host = BrowserHost(meanwhile=[lambda k=k: done.append(k) for k in range(100_000)])
+    assert 1 <= len(done) < 100_000  # as many as there was time for
+    assert done == [*range(len(done))]
+    host.close()
+
+    def fail():
+        raise ValueError("what a step says")
+
+    with pytest.raises(ValueError, match="what a step says"):
+        BrowserHost(meanwhile=[fail])

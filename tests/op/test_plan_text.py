@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import pellucid
+from pellucid.op.kernel import source
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.plan_text import forms, write
+from pellucid.op.plan_text.warm_up import warm_up
 
 FORMS = {name: made for name, made in vars(forms).items() if name.startswith("make_")}
 
@@ -52,3 +54,16 @@ def test_other_ops_are_compiled_once(compiled):
     forget_plans()
     pellucid.cat([x, x, x, x, x])
     assert len(compiled) == made
+
+
+def test_first_calls_of_everyday_ops_find_their_kernels_written():
+    for step in warm_up():
+        step()
+    x, b = (pellucid.ones(shape, device="webgpu") for shape in ((2, 3), (3,)))
+    forget_plans()
+    before = source._finished.cache_info()
+    for made in (x * x, x + x, 0.5 * x, x + b, x.tanh(), abs(x), pellucid.full((2, 3), 0.5, device="webgpu")):
+        assert made.shape == (2, 3)
+    after = source._finished.cache_info()
+    assert after.misses == before.misses
+    assert after.hits > before.hits

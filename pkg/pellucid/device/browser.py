@@ -297,7 +297,7 @@ class OriginTable:
 
 
 def _text(source: str) -> array:
-    """The bytes of a text, which JavaScript reads in a tenth of the time in which Pyodide makes a string of it."""
+    """The bytes of a text, which JavaScript reads ten times as fast as Pyodide makes a string of it."""
     return array("B", source.encode())
 
 

@@ -83,10 +83,10 @@ class Stream:
         # structure said what went away.
         self.kinds_given = self._kinds_known = 0
         self.flushes = 0
-        self.settings = {"default_limits": os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")}
+        # Of the host that will be opened.
+        is_limited = os.environ.get("PELLUCID_DEFAULT_LIMITS", "") not in ("", "0")
+        self.settings: dict[str, Any] = {"default_limits": is_limited}
         self.first_slot = 0
-        # What may be done while a browser opens the device, in short steps.
-        self.while_opening: list[Callable[[], Any]] = []
         # Called when the device is opened, and when it is closed.
         self.on_open: list[Callable[[Host], None]] = []
         self.on_close: list[Callable[[], None]] = []
@@ -134,20 +134,17 @@ class Stream:
         if self.host is not None:  # another thread opened it while this one waited
             return
         if sys.platform == "emscripten":
-            from .browser import BrowserHost
-
-            self._start(BrowserHost(meanwhile=self.while_opening, **self.settings))
+            from .browser import BrowserHost as AnyHost
         else:
-            from .native import NativeHost
-
-            self._start(NativeHost(**self.settings))
+            from .native import NativeHost as AnyHost
+        self._start(AnyHost(**self.settings))
 
     async def open_async(self) -> Host:
         """The same where Python cannot block: call it once before the first op."""
         if self.host is None and sys.platform == "emscripten":
             from .browser import BrowserHost
 
-            self._start(await BrowserHost.open_async(meanwhile=self.while_opening, **self.settings))
+            self._start(await BrowserHost.open_async(**self.settings))
         return self.open()
 
     def _start(self, host: Host) -> None:

@@ -1,7 +1,7 @@
 """Reads files of ``wgsl/parts``: the functions of each, its other declarations, what they call.
 
-The build of a wheel runs this file by itself and writes what it finds into the wheel, as a module: reading all
-files takes 12 ms in a page, that module 1 ms. So nothing of the package is imported here.
+The build of a wheel runs this file by itself and writes what it finds into the wheel, as a module: reading
+all files takes 12 ms in a page, that module 1 ms. So nothing of the package is imported here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"//[^\n]*")
 _TURNS = re.compile(r"^// +turns +\d+$", re.M)
 
 
-class Part(NamedTuple):
+class ShaderPart(NamedTuple):
     """One file, without comments.
 
     Args:
@@ -57,20 +57,20 @@ def called_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(CALLED.findall(text)))
 
 
-def read_part(text: str) -> Part:
+def read_part(text: str) -> ShaderPart:
     """A file's text, read."""
     plain = _COMMENT.sub("", text)
     others = "\n".join(filter(str.strip, _FUNCTION.sub("", plain).split("\n")))
     functions = {m[1]: m[0] for m in _FUNCTION.finditer(plain)}
     calls = {name: called_in(written) for name, written in functions.items()} | {"": called_in(others)}
     # Few turns that are known do not count.
-    return Part(functions, others, used_by(text), not _TURNS.search(text), calls)
+    return ShaderPart(functions, others, used_by(text), not _TURNS.search(text), calls)
 
 
-def read_parts(root: str) -> dict[str, Part]:
+def read_parts(root: str) -> dict[str, ShaderPart]:
     """All files below a folder by their names, by which headers say what they use."""
     # Walked by os, which takes a third of pathlib's time in a page.
-    found: dict[str, Part] = {}
+    found: dict[str, ShaderPart] = {}
     for folder, _, names in sorted(os.walk(root)):
         for name in sorted(names):
             if name.endswith(".wgsl"):

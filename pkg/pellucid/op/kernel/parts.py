@@ -6,17 +6,17 @@ from functools import cache
 from importlib import import_module
 
 from ...device.resources import path, read_text
-from .part_file import CALLED, LOOP, Part, defined_in, read_part, read_parts, used_by
+from .part_file import CALLED, LOOP, ShaderPart, defined_in, read_part, read_parts, used_by
 
 
 @cache
-def _parts() -> dict[str, Part]:
+def _parts() -> dict[str, ShaderPart]:
     """The parts by name. A wheel has them read (`part_file`)."""
     try:
         read = import_module(".parts_read", __package__)
     except ModuleNotFoundError:  # a checkout
         return read_parts(str(path("wgsl/parts")))
-    return {name: Part(*found) for name, found in read.PARTS.items()}
+    return {name: ShaderPart(*found) for name, found in read.PARTS.items()}
 
 
 @cache
@@ -27,7 +27,7 @@ def _where() -> dict[str, str]:
 
 
 @cache
-def _part(name: str) -> Part:
+def _part(name: str) -> ShaderPart:
     """A part, or a file beside them by its path below ``wgsl``: that of a format."""
     return read_part(read_text(f"wgsl/{name}.wgsl")) if "/" in name else _parts()[name]
 
@@ -52,7 +52,7 @@ def collect(text: str) -> str:
     """The functions of the parts that a text calls, and those that they do, with the other declarations of
     their parts. A compiler reads all that it is given, and few functions of a part are called."""
     defined = defined_in(text)
-    parts: dict[str, Part] = {}
+    parts: dict[str, ShaderPart] = {}
     # Where functions of used parts are that no expression names by themselves: those of formats.
     where: dict[str, str] = {}
     needed: set[str] = set()

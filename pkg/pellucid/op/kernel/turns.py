@@ -57,6 +57,12 @@ def most_turns() -> int:
     return _SOFTWARE if stream().open().info.is_software else _GPU
 
 
+def code_of_turns(source: KernelSource) -> CodeType | None:
+    """What a kernel's header says of its turns, compiled; None where it says nothing."""
+    line = _LINE.search(source.text) if "turns" in source.text else None
+    return _compiled(line[1]) if line else None
+
+
 def turns_of(source: KernelSource, fields: Mapping[str, Any]) -> int:
     """The most turns of loops that an invocation of a kernel takes; 0 where the kernel's header names none.
 
@@ -64,8 +70,8 @@ def turns_of(source: KernelSource, fields: Mapping[str, Any]) -> int:
         source: the kernel, its holes filled.
         fields: values of Params; of those that each run brings the most that they can be.
     """
-    line = _LINE.search(source.text) if "turns" in source.text else None
-    return eval(_compiled(line[1]), _KNOWN, _Names(source, fields)) if line else 0
+    code = code_of_turns(source)
+    return 0 if code is None else eval(code, _KNOWN, _Names(source, fields))
 
 
 def check_turns(source: KernelSource, fields: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from ...tensors.meta import meta
 from ...tensors.tensor import Tensor
 from ..elementwise import Elementwise
 from ..kernel.source import load
+from ..kernel.turns import code_of_turns
 from ..plan import NoStorage
 from ..planning import Op
 from ..schema import OPS
@@ -49,6 +50,16 @@ def write_kernel(name: str, *arguments: Any) -> None:
     o.kernel.launch(call).source.finish(immediate=True)
 
 
+def read_kernel(file: str) -> None:
+    """Read a kernel's file, the names of what can be filled in it, and its turns."""
+    source = load(file)
+    source.declares("")
+    code_of_turns(source)
+
+
 def warm_up() -> list[Callable[[], Any]]:
     """The steps, each short."""
-    return [*[partial(write_kernel, *call) for call in _CALLS], *[partial(load, file) for file in _FILES]]
+    return [
+        *[partial(write_kernel, *call) for call in _CALLS],
+        *[partial(read_kernel, file) for file in _FILES],
+    ]
