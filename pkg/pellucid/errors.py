@@ -1,5 +1,8 @@
-"""Every exception that Pellucid raises on purpose. Each also is the Python class that a PyTorch user would
-catch."""
+"""Every exception that Pellucid raises on purpose, and how it warns. Each also is the Python class that a
+PyTorch user would catch."""
+
+import sys
+import warnings
 
 
 class PellucidError(Exception):
@@ -79,3 +82,11 @@ class SourceError(PellucidError, OSError):
 
 class LoadCancelled(PellucidError):
     """The caller cancelled a load; nothing of it stays allocated."""
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line of a program that called the library, however deep the caller stands in it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("pellucid."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)

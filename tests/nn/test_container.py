@@ -88,6 +88,40 @@ def test_parameter_list():
     same_program(program)
 
 
+def test_parameter_lists_and_dicts_hold_anything():
+    def program(lib, nn):
+        p = nn.ParameterList([lib.zeros(2), 3, "a", nn.Parameter(lib.ones(1))])
+        p[1] = lib.ones(3)
+        p.append(None).extend([{"a": 1}])
+        p += [lib.ones(1).tolist()]
+        seen = [[type(x).__name__ for x in p], [n for n, _ in p.named_parameters()], len(p)]
+        seen += [
+            repr(p).replace(lib.__name__, ""),
+            [type(x).__name__ for x in p[1:5:2]],
+            "0" in dir(p),
+            list(p.state_dict()),
+        ]
+        d = nn.ParameterDict({"b": lib.zeros(2), "a": 3})
+        d["c"], d["d"] = None, lib.ones(1)
+        seen += [
+            list(d),
+            list(reversed(d)),
+            repr(d),
+            [n for n, _ in d.named_parameters()],
+            d.get("c", 1),
+        ]
+        seen += [[type(x).__name__ for x in d.values()], d.popitem()[0], d.pop("a"), "a" in d, len(d)]
+        for wrong in (
+            lambda: p.extend(lib.ones(2)), lambda: p.extend(3), lambda: d.update({3: lib.ones(1)}),
+            lambda: p.__setitem__(0, "a"), lambda: nn.ParameterList(lib.ones(2)), lambda: p(),
+        ):  # fmt: skip
+            with pytest.raises((TypeError, RuntimeError, NotImplementedError)):
+                wrong()
+        return seen
+
+    same_program(program)
+
+
 def test_positions_outside_are_errors():
     with pytest.raises(IndexError, match="Sequential: index 3 is out of range for 1 entries"):
         pellucid.nn.Sequential(pellucid.nn.ReLU())[3]

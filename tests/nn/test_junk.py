@@ -88,8 +88,6 @@ NEEDED = {
 }  # fmt: skip
 # What we take and PyTorch refuses.
 TAKEN = {
-    ("ParameterList", "values", "a tensor"),  # its rows
-    ("ParameterList", "values", "elsewhere"),
     # A tensor of one element is a number, None the usual one, and any object is a flag by its truth.
     ("CosineEmbeddingLoss", "margin", "a tensor"),
     ("PairwiseDistance", "p", "None"),

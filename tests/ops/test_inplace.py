@@ -329,6 +329,7 @@ def test_out_of_another_shape_is_resized(device):
                 warnings.simplefilter("always")
                 made = call(lib, lib.arange(9.0, device=d).reshape(3, 3) / 8, out)
             assert "resize" in str(seen[0].message)
+            assert seen[0].filename == __file__
             assert (made[0] if isinstance(made, tuple) else made) is out
             found.append(out.tolist())
         np.testing.assert_allclose(found[1], found[0], rtol=1e-6)

@@ -1,7 +1,9 @@
 """Learning rate schedules against PyTorch's, step by step."""
 
 import copy
+import functools
 import inspect
+import warnings
 
 import pytest
 import torch
@@ -73,6 +75,7 @@ def test_rates_are_pytorchs(name):
         assert a == pytest.approx(b, rel=1e-6, abs=1e-9), k
 
 
+@pytest.mark.filterwarnings("ignore:.*was called before")
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_goes_on_from_a_state(name):
     one, two = optimizer(pellucid), optimizer(pellucid)
@@ -99,7 +102,46 @@ FACTORS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Detected call", "ignore:The epoch parameter")
+def warned(run):
+    """How often each line of this file was warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run()
+    return [(w.category, w.filename == __file__) for w in caught]
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_steps_before_the_optimizer_warn(name):
+    """As PyTorch: at the first step, if the optimizer took none since the schedule was made."""
+    for before, replaced in ((0, None), (1, None), (0, "plain"), (1, "wrapped")):
+        counts = []
+        for lib in (pellucid, torch):
+            o = optimizer(lib)
+            o.step()  # nobody asked yet
+            schedule = SCHEDULES[name](lib.optim.lr_scheduler, o)
+            if before:
+                o.step()
+            if replaced == "plain":
+                o.step = lambda: None
+            elif replaced == "wrapped":
+                o.step = functools.wraps(o.step)(lambda: None)
+            counts.append([len(warned(schedule.step)) for _ in range(3)])
+        assert counts[0] == counts[1], (before, replaced)
+
+
+def test_warnings_of_schedules_name_the_program():
+    o = optimizer(pellucid)
+    schedule = pellucid.optim.lr_scheduler.StepLR(o, 3)
+    assert warned(schedule.step) == [(UserWarning, True)]
+    assert warned(lambda: schedule.step(2)) == [(UserWarning, True)]
+    plateau = pellucid.optim.lr_scheduler.ReduceLROnPlateau(o)
+    assert warned(lambda: plateau.step(1.0, 2)) == [(UserWarning, True)]
+    chain = pellucid.optim.lr_scheduler.ChainedScheduler([type(schedule)(optimizer(pellucid), 3)])
+    assert warned(chain.step) == [(UserWarning, True)]
+
+
+@pytest.mark.filterwarnings("ignore:.*epoch is deprecated", "ignore:The epoch parameter")
+@pytest.mark.filterwarnings("ignore:Detected call", "ignore:.*was called before")
 @pytest.mark.parametrize("name", FACTORS)
 def test_goes_to_a_step_and_on_from_one(name):
     seen = []
@@ -209,6 +251,7 @@ def test_one_cycle_trains_as_pytorchs(make, settings):
     assert seen[0] == pytest.approx(seen[1], rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*was called before")
 def test_one_cycle_goes_on_from_a_state():
     (_, one), (_, two) = adam(pellucid), adam(pellucid)
     first, second = (pellucid.optim.lr_scheduler.OneCycleLR(o, 0.2, total_steps=20) for o in (one, two))
@@ -275,6 +318,7 @@ def test_says_what_is_wrong(make, error, message):
         make(pellucid.optim.lr_scheduler, optimizer(pellucid))
 
 
+@pytest.mark.filterwarnings("ignore:.*was called before")
 def test_one_cycle_ends():
     schedule = pellucid.optim.lr_scheduler.OneCycleLR(optimizer(pellucid), 1.0, total_steps=2)
     schedule.step()

@@ -65,7 +65,9 @@ _OTHERWISE = {
 _WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
 _PRODUCTS: dict[tuple[int | None, int | None], str] = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
 # Functions whose nodes have names that depend on what they save.
-TOLD = {"sum", "mean", "prod", "median", "squeeze", "max", "min", "pow", "clamp", "matmul", "max_pool"}
+TOLD = {
+    "sum", "mean", "prod", "median", "squeeze", "max", "min", "pow", "clamp", "matmul", "max_pool", "linear",
+}  # fmt: skip
 
 
 def _tensor(saved: dict[str, Any], name: str) -> Meta | None:
@@ -100,8 +102,11 @@ def name_of(node: Any) -> str:
     elif public == "max_pool" and (axes := len(saved["windows"].image)) > 1:
         base = f"MaxPool{axes}DWithIndices"
     elif public == "linear":
-        names = ("Mm", "UnsafeView"), ("Addmm", "View")
-        base = names["bias" in node.edges][node.outputs[0].rank > 2]
+        has_bias = "bias" in node.edges or saved.get("bias_meta") is not None
+        rank = node.outputs[0].rank
+        base = ("Addmm" if has_bias else "Mm") if rank == 2 else "View" if has_bias else "UnsafeView"
+        if rank == 1 and not has_bias:
+            base, number = "Squeeze", 4
     return f"{base}Backward{number}"
 
 

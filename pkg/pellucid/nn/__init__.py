@@ -49,8 +49,6 @@ from .modules.container import (  # fmt: skip
     DataParallel,
     ModuleDict,
     ModuleList,
-    ParameterDict,
-    ParameterList,
     Sequential,
 )
 from .modules.conv import (  # fmt: skip
@@ -75,9 +73,11 @@ from .modules.embedding import (  # fmt: skip
 )
 from .modules.image import (  # fmt: skip
     ChannelShuffle,
+    Flatten,
     Fold,
     PixelShuffle,
     PixelUnshuffle,
+    Unflatten,
     Unfold,
     Upsample,
     UpsamplingBilinear2d,
@@ -149,6 +149,7 @@ from .modules.padding import (  # fmt: skip
     ZeroPad2d,
     ZeroPad3d,
 )
+from .modules.parameters import ParameterDict, ParameterList
 from .modules.pool import (  # fmt: skip
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -173,7 +174,6 @@ from .modules.pool import (  # fmt: skip
 )
 from .modules.rnn import GRU, LSTM, RNN, RNNBase
 from .modules.rnn_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
-from .modules.shape import Flatten, Unflatten
 from .modules.transformer import (  # fmt: skip
     Transformer,
     TransformerDecoder,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..autograd.nodes import labelled
-from ..errors import DTypeError, RangeError, ShapeError
+from ..errors import DTypeError, RangeError, ShapeError, warn
 from ..op.arguments import number
 from ..op.public import function
 from ..ops.elementwise.losses import huber
@@ -65,13 +65,9 @@ def same_shape(
 
 def _broadcast(name: str, input: Tensor, target: Tensor) -> None:
     if tuple(input.shape) != tuple(target.shape):
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{name}: input has shape {tuple(input.shape)}, target {tuple(target.shape)}; both are "
-            "broadcast, which is rarely meant.",
-            UserWarning,
-            stacklevel=3,
+            "broadcast, which is rarely meant."
         )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from ..errors import warn
 
 F = TypeVar("F", bound=Callable)
 OLDER = ("size_average", "reduce")
@@ -25,20 +25,8 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
         return reduction
     is_kept = reduce is not None and not reduce
     meant = "none" if is_kept else "mean" if size_average is None or size_average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction={meant!r} instead.",
-        UserWarning,
-        stacklevel=_outside(),
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction={meant!r} instead.")
     return meant
-
-
-def _outside() -> int:
-    """How many frames above the caller is the line of a program that asked for it."""
-    found = 2
-    while str(sys._getframe(found).f_globals.get("__name__")).startswith("pellucid."):
-        found += 1
-    return found
 
 
 def takes_older(before: str = "reduce") -> Callable[[F], F]:

@@ -8,7 +8,6 @@ numbers, integer tensors of one element, which are read) and refuses the rest.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from inspect import cleandoc, signature
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..device import resolved
-from ..errors import ArgumentError, DimensionError, DTypeError, MissingError, PellucidError
+from ..errors import ArgumentError, DimensionError, DTypeError, MissingError, PellucidError, warn
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.formats import contiguous_format, preserve_format, strided
@@ -305,7 +304,7 @@ def numbers_by_name(where: str, args: tuple, kwargs: dict[str, Any]) -> tuple[tu
 
 
 def _warn_of_form(where: str, names: str) -> None:
-    warnings.warn(f"{where}: this overload is deprecated. Give {names} by keyword.", stacklevel=4)
+    warn(f"{where}: this overload is deprecated. Give {names} by keyword.")
 
 
 def laid_words(form: set[str]) -> frozenset[str]:

@@ -3,13 +3,12 @@ gives: classes of several results, and `written` for ``out=``."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..autograd.grad_mode import is_grad_enabled
 from ..device import device as Device
-from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError
+from ..errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, warn
 from ..tensors import dtypes as dt
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
@@ -150,7 +149,7 @@ def written(where: str, out: Any, result: Any, given: Sequence[Any] = (), is_exa
                 f"shares memory with {'itself' if repeats else 'an argument'}. Give another tensor."
             )
         shapes = f"{tuple(wanted.shape)} and is resized to {tuple(have.shape)}, that of the result"
-        warnings.warn(f"{where}: out had shape {shapes}. Give a tensor without elements.", stacklevel=3)
+        warn(f"{where}: out had shape {shapes}. Give a tensor without elements.")
         return out.resize_(have.shape).copy_(result)
     out.data = result.to(wanted.dtype)
     return out

@@ -21,7 +21,7 @@ from .schema import Schema
 _TENSORS = ("tensor", "optional", "operand", "tensors")
 
 
-# In the place of an argument that is not given, where numpy's name may stand for it.
+# In the place of an argument that is not given, where numpy's name, or an older place, may stand for it.
 _NEEDED = object()
 
 
@@ -95,7 +95,8 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
             parts.parameters.append(name)
         else:
             scope[f"default_{k}"] = a.default
-            parts.parameters.append(f"{name}=default_{k}")
+            is_older = a.keyword and o.name in NUMBER_SECOND
+            parts.parameters.append(f"{name}={'needed' if is_older else f'default_{k}'}")
         if a.role == "tensor":
             parts.keys.append(f"{name}._meta")
             parts.nodes.append(f"{name}._node is not None")
@@ -127,12 +128,14 @@ def _parts(o: Schema, scope: dict[str, Any], operator: bool = False) -> _Parts:
 
 def _scope(o: Schema, **more: Any) -> dict[str, Any]:
     return {
+        "__name__": __name__,
         "o": o,
         "Meta": Meta,
         "Tensor": Tensor,
         "default_device": get_default_device,
         "check": o.check,
         "Route": Route,
+        "needed": _NEEDED,
         **more,
     }
 
@@ -159,7 +162,7 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
         late = {a.name for a in o.arguments[begin:]}
         needed = [name for name in parameters if name in late]
         parameters = [f"{name}=needed" if name in late else name for name in parameters]
-        scope.update(needed=_NEEDED, missing=_missing(o), alone=o.alone)
+        scope.update(missing=_missing(o), alone=o.alone)
     if named:
         parameters.append("**words")
         scope["again"] = _again(o, named, into is not None)
@@ -193,15 +196,19 @@ def call_path(o: Schema, slow: Callable, into: Callable | None, operator: bool =
 
 
 def _older(o: Schema, parts: _Parts, scope: dict[str, Any], takes_out: bool = False) -> list[str]:
-    """Lines for a call with more arguments by place than there are today; see `number_last`."""
+    """Lines for a call with more arguments by place than there are today; see `number_last`. The number is
+    given by place or by keyword, so its default is put in only behind them."""
     if "*older" not in parts.parameters:
         return []
     scope["number_last"] = number_last
     name, self = ("o.public", "o.call") if takes_out else (repr(f"{o.public}_"), f"{o.name}_")
     before = ", ".join(a.name for a in o.arguments if not a.keyword)
     k, word = next((k, a.name) for k, a in enumerate(o.arguments) if a.keyword)
-    more = f"{word!r}, {word} is default_{k}{', out=out' if takes_out else ''}"
-    return [f"    if older: return number_last({name}, {self}, ({before}, *older), {more})"]
+    more = f"{word!r}, {word} is needed{', out=out' if takes_out else ''}"
+    return [
+        f"    if older: return number_last({name}, {self}, ({before}, *older), {more})",
+        f"    if {word} is needed: {word} = default_{k}",
+    ]
 
 
 def _again(o: Schema, named: dict[str, str], takes_out: bool) -> Callable:

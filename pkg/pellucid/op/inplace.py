@@ -111,8 +111,9 @@ def in_place(o: Op, operator: bool = False) -> Callable:
     form.__qualname__ = f"Tensor.{o.name}_"
     if o.name in NUMBER_SECOND:
         shown, given = cast(Any, form), inspect.signature(form)
+        usual = {a.name: a.default for a in o.arguments}
         today = [p for p in given.parameters.values() if p.kind is not p.VAR_POSITIONAL]
-        shown.__signature__ = given.replace(parameters=today)
+        shown.__signature__ = given.replace(parameters=[p.replace(default=usual[p.name]) for p in today])
     form.__doc__ = f"In-place form of `{o.name}`: writes the result into this tensor and returns it."
     return form
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe
 from .optimizer import Optimizer
-from .schedule import LRScheduler, check_is_optimizer, listed, note_step
+from .schedule import LRScheduler, check_is_optimizer, listed, note_step, warn_of_epoch
 
 
 def _check_all(chain: LRScheduler, schedulers: Sequence[Any], optimizer: Optimizer | None) -> None:
@@ -64,6 +64,8 @@ class SequentialLR(LRScheduler):
         for group, base in zip(self.optimizer.param_groups, scheduler.base_lrs, strict=True):
             group["lr"] = base
         scheduler.last_epoch = -1
+        if "_step_count" in vars(scheduler):
+            scheduler._step_count = 0  # it begins, whatever the optimizer has done
         scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
@@ -196,6 +198,8 @@ class ReduceLROnPlateau(LRScheduler):
         """
         note_step()
         value = float(metrics)
+        if epoch is not None:
+            warn_of_epoch(self)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(value):
             self.best, self.num_bad_epochs = value, 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import RangeError
 from .optimizer import Optimizer
-from .schedule import LRScheduler, check_is_optimizer, set_momentum
+from .schedule import LRScheduler, check_is_optimizer, note_step, set_momentum
 
 
 class OneCycleLR(LRScheduler):
@@ -261,6 +261,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         Raises:
             RangeError: it is negative.
         """
+        note_step()
         at: Any = self.last_epoch + 1 if epoch is None else self._number("epoch", epoch)
         if at < 0:
             raise RangeError(f"CosineAnnealingWarmRestarts: a step must be at least 0, not {at}.")
@@ -270,7 +271,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         while self.T_cur >= self.T_i:
             self.T_cur -= self.T_i
             self.T_i *= self.T_mult
-        super().step(floor(at))
+        self._update_lr(floor(at))
 
 
 __all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]

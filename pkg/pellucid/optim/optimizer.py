@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ..autograd.grad_mode import under
 from ..autograd.handle import Handle
 from ..device.stream import stream
-from ..errors import ArgumentError, GradientError, RangeError, WeightError
+from ..errors import ArgumentError, GradientError, RangeError, WeightError, warn
 from ..op.arguments import describe
 from ..tensors import dtypes as dt
 from ..tensors.construct import tensor
@@ -45,6 +45,8 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"{describe(changed)}."
                     )
                 args, kwargs = changed
+        if self._opt_called is False:
+            self._opt_called = True
         result = step(*args, **kwargs)
         for hook in list(self._hooks["step_post"].values()):
             hook(self, args, kwargs)
@@ -74,6 +76,8 @@ class Optimizer:
 
     # Of the state, the numbers that a step counts. PyTorch keeps them as tensors, and so do state_dicts.
     _counted: ClassVar[tuple[str, ...]] = ()
+    # Whether a step was taken since a schedule has asked; None before.
+    _opt_called: bool | None = None
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -137,11 +141,7 @@ class Optimizer:
                     "optimizer: a parameter appears in two groups. Give each parameter once, in one group."
                 )
         if len({id(p) for p in params}) < len(params):
-            import warnings
-
-            warnings.warn(
-                "optimizer: a group has a parameter twice, which takes two steps at once.", stacklevel=3
-            )
+            warn("optimizer: a group has a parameter twice, which takes two steps at once.")
         group["params"] = params
         for name, value in self.defaults.items():
             group.setdefault(name, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..autograd.grad_mode import under
 from ..device.stream import stream
-from ..errors import ArgumentError, RangeError
+from ..errors import ArgumentError, RangeError, warn
 from ..op.arguments import describe, number
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
@@ -18,6 +18,11 @@ def note_step() -> None:
     """A replay of a captured function takes no step of a schedule; it follows the rates that are set."""
     if (capturing := stream().capturing) is not None:
         capturing.refuse("it steps a learning-rate schedule. Step it after the call")
+
+
+def warn_of_epoch(scheduler: LRScheduler) -> None:
+    """Say that steps count themselves."""
+    warn(f"{type(scheduler).__name__}: epoch is deprecated. Call step() without it, once for each step.")
 
 
 def check_is_optimizer(scheduler: LRScheduler, optimizer: Any) -> None:
@@ -73,6 +78,9 @@ class LRScheduler:
                 )
         self.base_lrs = [float(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        if optimizer._opt_called is None:
+            optimizer._opt_called = False
+        self._own_step = vars(optimizer).get("step")
         self._step_count = 0
         self._last_lr: list[float] = []
         self._goes_on = last_epoch != -1
@@ -95,12 +103,35 @@ class LRScheduler:
         """Go to the next step and set its rates; call it after the optimizer's step.
 
         Args:
-            epoch: go to this step instead.
+            epoch: go to this step instead; deprecated.
         """
         note_step()
+        if self._step_count == 1:
+            self._warn_of_order()
         self._step_count += 1
+        if epoch is not None:
+            warn_of_epoch(self)
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch: int | None = None) -> None:
+        """Go to the next step, or to this one, and set its rates."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self._set(self.get_lr() if epoch is None else self._get_closed_form_lr())
+
+    def _warn_of_order(self) -> None:
+        """Say at the first step if the optimizer has taken none, which leaves the first rate out."""
+        step = vars(self.optimizer).get("step")
+        # What wraps the step in PyTorch's eyes is the step.
+        if step is not self._own_step and not hasattr(step, "__wrapped__"):
+            warn(
+                f"{type(self).__name__}: optimizer.step was replaced after the schedule was made, which does "
+                "not see its calls. Call optimizer.step() before lr_scheduler.step()."
+            )
+        elif not self.optimizer._opt_called:
+            warn(
+                f"{type(self).__name__}: lr_scheduler.step() was called before optimizer.step(), so no step "
+                "uses the first rate. Call optimizer.step() first."
+            )
 
     def _get_closed_form_lr(self) -> list[float]:
         """The rates of step ``last_epoch`` whatever the present ones are."""
@@ -139,7 +170,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and functions."""
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas", "_goes_on")}
+        left_out = ("optimizer", "lr_lambdas", "_goes_on", "_own_step")
+        return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a state that `state_dict` gave."""
@@ -181,4 +213,6 @@ def set_momentum(group: dict[str, Any], value: float) -> None:
         group["momentum"] = value
 
 
-__all__ = ["FactorLR", "LRScheduler", "check_is_optimizer", "listed", "note_step", "set_momentum"]
+__all__ = [
+    "FactorLR", "LRScheduler", "check_is_optimizer", "listed", "note_step", "set_momentum", "warn_of_epoch",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.nodes import Node, labelled
-from ..errors import ArgumentError, DimensionError, DTypeError, PellucidError, RangeError
+from ..errors import ArgumentError, DimensionError, DTypeError, PellucidError, RangeError, warn
 from ..op import inplace
 from ..op.symbols import SYMBOLS
 from ..ops.elementwise.comparison import where
@@ -32,9 +31,7 @@ def _parts(key: Any) -> tuple:
     if isinstance(key, tuple):
         return key
     if isinstance(key, list) and len(key) < 32 and any(isinstance(k, _APART) for k in key):
-        warnings.warn(
-            "a list of indices for several axes is deprecated: use x[tuple(indices)].", stacklevel=5
-        )
+        warn("a list of indices for several axes is deprecated: use x[tuple(indices)].")
         return tuple(key)
     return (key,)
 
@@ -75,7 +72,7 @@ def _as_index(k: Any, like: Tensor) -> Any:
         if k.dtype.kind not in "biuf":
             raise ArgumentError("an index must be a list of integers, not one of other things.")
     if getattr(k, "dtype", None) in (dt.uint8, np.uint8) and isinstance(k, (Tensor, np.ndarray)):
-        warnings.warn("indexing with dtype uint8 is deprecated: use a dtype bool.", stacklevel=6)
+        warn("indexing with dtype uint8 is deprecated: use a dtype bool.")
         k = k != 0
     if isinstance(k, np.ndarray):
         return tensor(k if k.dtype == bool else k.astype(np.int64), device=like.device)

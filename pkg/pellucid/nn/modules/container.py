@@ -1,4 +1,4 @@
-"""Modules that hold modules or parameters: in a row, in a list, by name."""
+"""Modules that hold modules: in a row, in a list, by name."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, overload
 
 from ...errors import ArgumentError, DimensionError, RangeError
 from ...op.arguments import describe
-from ...tensors.tensor import Tensor
-from ..parameter import Parameter
 from .module import Module
 
 
-def _position(index: int, length: int, where: str) -> int:
+def position(index: int, length: int, where: str) -> int:
     if not -length <= index < length:
         raise DimensionError(f"{where}: index {index} is out of range for {length} entries.")
     return index % length
 
 
-def _listed(values: Any, where: str) -> list[Any]:
+def listed(values: Any, where: str) -> list[Any]:
     """What a container is given to hold, in order."""
     if values is None:
         return []
@@ -60,15 +58,15 @@ class _Numbered(Module):
         items = self._items()
         if isinstance(index, slice):
             return self._part(index)
-        return items[_position(index, len(items), type(self).__name__)]
+        return items[position(index, len(items), type(self).__name__)]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, list(self._own("module"))[_position(index, len(self), type(self).__name__)], module)
+        setattr(self, list(self._own("module"))[position(index, len(self), type(self).__name__)], module)
 
     def __delitem__(self, index: int | slice) -> None:
         items = self._items()
         if not isinstance(index, slice):
-            index = _position(index, len(items), type(self).__name__)
+            index = position(index, len(items), type(self).__name__)
         del items[index]
         self._renew(items)
 
@@ -86,7 +84,7 @@ class _Numbered(Module):
 
     def extend(self, modules: Iterable[Module]):
         """Add modules at the end, and return this one."""
-        for m in _listed(modules, type(self).__name__):
+        for m in listed(modules, type(self).__name__):
             self.append(m)
         return self
 
@@ -159,7 +157,7 @@ class ModuleList(_Numbered):
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
-        self.extend(_listed(modules, "ModuleList"))
+        self.extend(listed(modules, "ModuleList"))
 
     def __getitem__(self, index):
         # Models ask for one layer after the other: to list all for each takes their number squared.
@@ -184,7 +182,7 @@ class ModuleList(_Numbered):
         return f"{self._get_name()}(\n  {inner}\n)" if lines else f"{self._get_name()}()"
 
 
-class _Named(Module):
+class ByName(Module):
     """Values of one kind, which is that of the attributes they become."""
 
     _kind: str
@@ -193,41 +191,45 @@ class _Named(Module):
         super().__init__()
         self.update({} if values is None else values)
 
+    def _held(self) -> dict[str, Any]:
+        """What it holds, by name."""
+        return self._own(self._kind)
+
     def __getitem__(self, key: str) -> Any:
-        return self._own(self._kind)[key]
+        return self._held()[key]
 
     def __delitem__(self, key: str) -> None:
         self[key]
         delattr(self, key)
 
     def __len__(self) -> int:
-        return len(self._own(self._kind))
+        return len(self._held())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._own(self._kind))
+        return iter(self._held())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._own(self._kind)
+        return key in self._held()
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
 
     def keys(self):
         """The names."""
-        return self._own(self._kind).keys()
+        return self._held().keys()
 
     def values(self):
         """What they name."""
-        return self._own(self._kind).values()
+        return self._held().values()
 
     def items(self):
         """Pairs of name and value."""
-        return self._own(self._kind).items()
+        return self._held().items()
 
     def update(self, values: Any) -> None:
         """Add values by name, replacing those of the same name."""
-        where, is_mapping = type(self).__name__, isinstance(values, (Mapping, _Named))
-        pairs: Any = values.items() if is_mapping else _listed(values, where)
+        where, is_mapping = type(self).__name__, isinstance(values, (Mapping, ByName))
+        pairs: Any = values.items() if is_mapping else listed(values, where)
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise RangeError(f"{where}: takes pairs of a name and a {self._kind}, not {describe(pair)}.")
@@ -246,7 +248,7 @@ class _Named(Module):
             del self[name]
 
 
-class ModuleDict(_Named):
+class ModuleDict(ByName):
     """Modules by name, which are registered as submodules.
 
     Args:
@@ -260,95 +262,6 @@ class ModuleDict(_Named):
 
     def __setitem__(self, key: str, value: Module) -> None:
         self.add_module(key, value)
-
-
-class ParameterDict(_Named):
-    """Parameters by name; plain tensors become parameters.
-
-    Args:
-        parameters: a mapping, or pairs, to begin with.
-    """
-
-    _kind = "parameter"
-
-    def __init__(self, parameters: Any = None):
-        super().__init__(parameters)
-
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, _parameter(value))
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """The parameter of a name, or the default."""
-        return self._own(self._kind).get(key, default)
-
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter of a name, which becomes the default where there is none."""
-        if key not in self:
-            self[key] = default
-        return self[key]
-
-    def popitem(self) -> tuple[str, Any]:
-        """Take out and return the pair that was added last."""
-        key = list(self)[-1]
-        return key, self.pop(key)
-
-    def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
-        return ParameterDict(self)
-
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A dictionary of these names, each with the default."""
-        return ParameterDict((key, default) for key in keys)
-
-    def __or__(self, other: Any) -> ParameterDict:
-        made = self.copy()
-        made.update(other)
-        return made
-
-    def extra_repr(self) -> str:
-        return "\n".join(f"  ({name}): {_shown(p)}" for name, p in self.items())
-
-
-class ParameterList(Module):
-    """A list of parameters; plain tensors become parameters.
-
-    Args:
-        values: what to begin with.
-    """
-
-    def __init__(self, values: Iterable[Tensor] | None = None):
-        super().__init__()
-        self.extend(_listed(values, "ParameterList"))
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return ParameterList(list(self)[index])
-        return list(self)[_position(index, len(self), "ParameterList")]
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        setattr(self, str(_position(index, len(self), "ParameterList")), _parameter(value))
-
-    def __len__(self) -> int:
-        return len(self._own("parameter"))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._own("parameter").values())
-
-    def append(self, value: Tensor) -> ParameterList:
-        """Add a parameter at the end, and return this list."""
-        self.register_parameter(str(len(self)), _parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Add parameters at the end, and return this list."""
-        for value in list(values):
-            self.append(value)
-        return self
-
-    __iadd__ = extend
-
-    def extra_repr(self) -> str:
-        return "\n".join(f"  ({k}): {_shown(p)}" for k, p in enumerate(self))
 
 
 class DataParallel(Module):
@@ -369,12 +282,4 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def _shown(p: Tensor) -> str:
-    return f"Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
-
-
-def _parameter(value: Tensor) -> Parameter:
-    return value if isinstance(value, Parameter) else Parameter(value)
-
-
-__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["DataParallel", "ModuleDict", "ModuleList", "Sequential"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from math import sqrt
 from typing import Any
 
-from ...errors import ArgumentError, RangeError, ShapeError
+from ...errors import ArgumentError, RangeError, ShapeError, warn
 from ...op.arguments import boolean, describe
 from ...ops.recurrence.packing import packed, padded
 from ...ops.recurrence.recurrent import GATES, counting, run_layers
@@ -79,7 +78,7 @@ class RNNBase(Module):
                 f"LSTM's alone; it is {proj_size}."
             )
         if dropout and num_layers == 1:
-            warnings.warn(f"{name}: dropout is between layers, and there is one.", stacklevel=3)
+            warn(f"{name}: dropout is between layers, and there is one.")
         self.mode = mode
         self.input_size, self.hidden_size, self.num_layers = sizes.values()
         self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ...errors import DTypeError
+from ...errors import DTypeError, warn
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 
@@ -109,11 +107,9 @@ def _let_in(d: DType) -> None:
     if d in WIDE and float64_precision != "none":
         if not _has_warned:
             _has_warned = True
-            warnings.warn(
+            warn(
                 f"{d} on webgpu is computed in {WIDE[d].name} (webgpu.set_float64_precision). Use the cpu "
-                "device where more digits matter.",
-                UserWarning,
-                stacklevel=4,
+                "device where more digits matter."
             )
         return
     half = "complex64" if d.is_complex else "float32"

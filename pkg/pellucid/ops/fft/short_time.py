@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ...errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ...errors import ArgumentError, DTypeError, RangeError, ShapeError, warn
 from ...op.public import function
 from ...tensors.shape import index
 from ...tensors.tensor import Tensor
@@ -161,5 +159,5 @@ def istft(
     if not weights.abs().min().item() > 1e-11:
         raise RangeError("istft: windows add up to 0 somewhere. Use a smaller hop_length, or another window.")
     if end > whole:
-        warnings.warn("istft: the signal is shorter than length; zeros follow.", UserWarning, stacklevel=3)
+        warn("istft: the signal is shorter than length; zeros follow.")
     return resized(added / weights, len(total) - 1, end - begin)

@@ -106,9 +106,10 @@ def _route(input, weight, bias):
     kernel=_launches,
     reference=_reference,
     grad={
-        "input": lambda g, weight: matmul(g, weight),
-        "weight": lambda g, input: matmul(_as_rows(g).t(), _as_rows(input)),
-        "bias": lambda g: g,
+        # The node's name says whether there is a bias, also where it has no gradient.
+        "input": lambda g, weight, bias_meta: matmul(g, weight),
+        "weight": lambda g, input, bias_meta: matmul(_as_rows(g).t(), _as_rows(input)),
+        "bias": lambda g, bias_meta: g,
     },
     strided=("weight",),
     exports="nn.functional",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import builtins
 import itertools
-import warnings
 from collections.abc import Callable
 
 import numpy as np
 
-from ...errors import ArgumentError, RangeError, ShapeError
+from ...errors import ArgumentError, RangeError, ShapeError, warn
 from ...op.arguments import number, wrong
 from ...op.declaration import docstring, function
 from ...op.families import called
@@ -164,7 +163,7 @@ def range(
     start, end, step = number(start, "start"), number(end, "end"), number(step, "step")
     if not step or (end - start) / step < 0:
         raise RangeError(f"step {step} does not lead from {start} to {end}.")
-    warnings.warn("torch.range is deprecated. Use torch.arange, which ends before its end.", stacklevel=3)
+    warn("torch.range is deprecated. Use torch.arange, which ends before its end.")
     d = get_default_dtype() if dtype is None else dtype
     places = arange(int((end - start) / step) + 1, dtype=d if d.itemsize >= 4 else float32, device=device)
     return (places * step + start).to(d).requires_grad_(requires_grad)

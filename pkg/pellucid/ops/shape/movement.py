@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...autograd.formulas import zeros
-from ...errors import ShapeError
+from ...errors import ShapeError, warn
 from ...op.declaration import Call, function, moved, op
 from ...op.inplace import in_place
 from ...op.kernel import Launch, register_type
@@ -56,11 +56,7 @@ def contiguous(input: Tensor, memory_format=contiguous_format) -> Tensor:
 def warn_of_lost_parts(source: DType, target: DType) -> None:
     """Say that imaginary parts go, where they do."""
     if source.is_complex and not target.is_complex and target.kind != "b":
-        import warnings
-
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part.", UserWarning, stacklevel=3
-        )
+        warn("Casting complex values to real discards the imaginary part.")
 
 
 @op(

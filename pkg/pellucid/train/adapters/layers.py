@@ -8,11 +8,12 @@ from typing import Any
 from ...autograd.grad_mode import no_grad
 from ...nn import functional as F
 from ...nn import init
-from ...nn.modules.container import ModuleDict, ParameterDict
+from ...nn.modules.container import ModuleDict
 from ...nn.modules.dropout import Dropout
 from ...nn.modules.embedding import Embedding
 from ...nn.modules.linear import Identity, Linear
 from ...nn.modules.module import Module
+from ...nn.modules.parameters import ParameterDict
 from ...nn.parameter import Parameter
 from ...ops.shape.creation import empty, ones, zeros
 from ...tensors import dtypes as dt

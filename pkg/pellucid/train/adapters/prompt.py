@@ -6,8 +6,8 @@ from typing import Any
 
 from ...autograd.grad_mode import no_grad
 from ...nn import functional as F
-from ...nn.modules.container import ParameterDict
 from ...nn.modules.module import Module
+from ...nn.modules.parameters import ParameterDict
 from ...nn.parameter import Parameter
 from ...ops.elementwise.comparison import where
 from ...ops.random.distributions import randn
