@@ -293,3 +293,71 @@ def test_the_node_of_a_function_is_called_after_it():
         x = lib.ones(1, requires_grad=True, device="cpu")
         leaf = (x * 2).grad_fn.next_functions[0][0]
         assert (type(leaf).__name__, leaf.name()) == ("AccumulateGrad", "torch::autograd::AccumulateGrad")
+
+
+def test_what_several_ops_make_has_pytorchs_node():
+    kinds = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+    modes = (
+        ("nearest", 1),
+        ("nearest-exact", 2),
+        ("linear", 1),
+        ("bilinear", 2),
+        ("bicubic", 2),
+        ("area", 2),
+    )
+    calls = [
+        *(lambda t, x, name=kind + end: getattr(t.fft, name)(x) for kind in kinds for end in ("", "2", "n")),
+        *(
+            lambda t, x, mode=mode, n=n, s=s: t.nn.functional.interpolate(
+                x[None, None] if n == 2 else x[None], scale_factor=s, mode=mode
+            )
+            for mode, n in modes
+            for s in (2, 0.5)
+        ),
+        *(
+            lambda t, x, mode=mode, pad=pad: t.nn.functional.pad(x[None] * 1, pad, mode=mode)
+            for mode in ("constant", "reflect", "replicate", "circular")
+            for pad in ((1, 1), (0, 0), (-1, 0))
+        ),
+        lambda t, x: x.repeat(2, 1), lambda t, x: x.tile(2), lambda t, x: (x * 1).tile(1),
+        lambda t, x: x.flip(0),
+        lambda t, x: x.roll(1), lambda t, x: x.logsumexp(0), lambda t, x: t.logsumexp(x, (0, 1)),
+        lambda t, x: t.nn.functional.group_norm(x[None], 1), lambda t, x: t.nn.GroupNorm(2, 2)(x),
+        lambda t, x: t.addmm(x, x, x), lambda t, x: x.addmm(x, x), lambda t, x: t.addmv(x[0], x, x[0]),
+        lambda t, x: x.cumsum(0), lambda t, x: x.cumprod(0), lambda t, x: x.sort(0)[0],
+        lambda t, x: x.msort(),
+        lambda t, x: x.topk(1, 0)[0], lambda t, x: x.kthvalue(1)[0], lambda t, x: x.mode()[0],
+        lambda t, x: x.trace(),
+        lambda t, x: x.cummax(0)[0], lambda t, x: x.logcumsumexp(0), lambda t, x: x.median(0)[0],
+        lambda t, x: x.index_add(0, t.tensor([0]), x[:1]), lambda t, x: x.take(t.tensor([0])),
+        lambda t, x: x.scatter(0, t.tensor([[0]]), x), lambda t, x: x.index_fill(0, t.tensor([0]), 1.0),
+        lambda t, x: x.masked_scatter(x > 0, x), lambda t, x: x.select_scatter(x[0], 0, 0),
+        lambda t, x: x.rot90(),
+        lambda t, x: t.cdist(x, x), lambda t, x: t.block_diag(x, x), lambda t, x: t.linalg.lu(x)[1],
+        lambda t, x: t.nn.functional.avg_pool2d(x[None], 2), lambda t, x: t.nn.functional.glu(x),
+        lambda t, x: t.nn.functional.adaptive_avg_pool2d(x[None], 1), lambda t, x: x[None].squeeze(0),
+        lambda t, x: t.nn.functional.adaptive_avg_pool2d(x[None], 2), lambda t, x: x[None].squeeze((0,)),
+        lambda t, x: t.nn.functional.pixel_shuffle(x.reshape(4, 1, 1), 2), lambda t, x: x[None].squeeze(),
+        lambda t, x: t.nn.functional.unfold(x[None, None], 1), lambda t, x: t.nn.functional.selu(x),
+        lambda t, x: t.nn.functional.logsigmoid(x), lambda t, x: 2 / x, lambda t, x: x.t().reshape(-1),
+        lambda t, x: t.lerp(x, x, x), lambda t, x: x % x, lambda t, x: t.linalg.eig(x)[0].real,
+        lambda t, x: x[0].diag(), lambda t, x: t.nn.functional.soft_margin_loss(x, t.ones(2, 2)),
+        lambda t, x: t.linalg.solve_triangular(x, x, upper=True), lambda t, x: t.linalg.lu_factor(x)[0],
+    ]  # fmt: skip
+    for k, call in enumerate(calls):
+        found = []
+        for lib in (torch, pellucid):
+            with lib.device("cpu"):
+                x = lib.tensor([[0.5, 0.25], [0.125, 0.75]], requires_grad=True)
+                found.append(call(lib, x).grad_fn.name())
+        assert found[0] == found[1], k
+
+
+def test_a_result_that_is_an_argument_keeps_its_node():
+    x = pellucid.ones(2, requires_grad=True, device="cpu") * 2
+    assert (
+        pellucid.nn.functional.interpolate(x[None, None], size=2).grad_fn.name()
+        == "UpsampleNearest1DBackward0"
+    )
+    pellucid.atleast_1d(x)
+    assert x.grad_fn.name() == "MulBackward0"

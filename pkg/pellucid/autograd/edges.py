@@ -4,6 +4,7 @@ which move when their base is written. The class of tensors is made with it, so 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from ..tensors.meta import Meta
@@ -50,7 +51,7 @@ def views_of(base: Any) -> list[Any]:
     return [v for found in list(base._views or ()) if (v := found()) is not None]
 
 
-__all__ = ["LEAF", "edge", "note_change", "note_view", "views_of"]
+__all__ = ["LEAF", "edge", "labelled", "note_change", "note_view", "views_of"]
 
 
 # What PyTorch's nodes are called where it is not the function's name, and which of several they are.
@@ -58,11 +59,16 @@ _OTHERWISE = {
     "batch_norm": "NativeBatchNorm", "cholesky": "LinalgCholeskyEx", "cholesky_ex": "LinalgCholeskyEx",
     "dropout": "Mul",
     **{f"conv{kind}{n}d": "Convolution" for kind in ("", "_transpose") for n in (1, 2, 3)},
-    "eigh": "LinalgEigh", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "log1p": "Log1P",
-    "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh", "solve": "LinalgSolveEx",
-    "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
+    "eigh": "LinalgEigh", "logsigmoid": "LogSigmoid", "selu": "Elu",
+    "solve_triangular": "LinalgSolveTriangular", "inv": "LinalgInvEx", "log1p": "Log1P",
+    "lu_factor": "LinalgLuFactorEx", "eig": "LinalgEig", "conj_physical": "Conj",
+    "layer_norm": "NativeLayerNorm", "norm": "LinalgVectorNorm", "qr": "LinalgQr", "relu6": "Hardtanh",
+    "solve": "LinalgSolveEx", "square": "Pow", "svd": "LinalgSvd", "to": "ToCopy",
 }  # fmt: skip
-_WHOLE = {"copy": "torch::autograd::CopyBackwards", "setitem": "CopySlices", "copy_slices": "CopySlices"}
+_WHOLE = {
+    "copy": "torch::autograd::CopyBackwards",
+    **dict.fromkeys(("setitem", "copy_slices"), "torch::autograd::CopySlices"),
+}
 _PRODUCTS: dict[tuple[int | None, int | None], str] = {(1, 1): "Dot", (2, 1): "Mv", (2, 2): "Mm"}
 # Functions whose nodes have names that depend on what they save.
 TOLD = {
@@ -89,6 +95,10 @@ def name_of(node: Any) -> str:
     base = _OTHERWISE.get(public, f"Linalg{base}" if public != node.public else base)
     if public in ("sum", "mean", "prod", "median", "squeeze"):
         number = int(saved.get("dim") is not None)
+        number += public == "squeeze" and isinstance(saved.get("dim"), tuple)
+    elif public in ("lerp", "remainder"):
+        other = _tensor(saved, "weight" if public == "lerp" else "other")
+        number = int(other is not None)
     elif public in ("max", "min"):
         number = int("dim" not in saved)
     elif public == "pow":
@@ -108,6 +118,25 @@ def name_of(node: Any) -> str:
         if rank == 1 and not has_bias:
             base, number = "Squeeze", 4
     return f"{base}Backward{number}"
+
+
+def labelled(name: str, made: Any, given: Sequence[Any] = ()) -> Any:
+    """A tensor, or several, that several ops made where PyTorch has one node, whose name their nodes have.
+
+    Args:
+        name: such as MseLossBackward0.
+        made: what the last of these ops made.
+        given: what it was made of, whose nodes keep their names where one of it is the result.
+    """
+    for t in made if isinstance(made, tuple) else (made,):
+        node = getattr(t, "_node", None)  # what stands for a tensor may answer with anything
+        if (
+            node is not None
+            and node is not LEAF
+            and all(getattr(g, "_node", None) is not node for g in given)
+        ):
+            node.label = name
+    return made
 
 
 def told_by(node: Any) -> dict[str, Any]:

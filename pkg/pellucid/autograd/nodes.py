@@ -234,19 +234,6 @@ def _class_of(plain: type[Node], name: str) -> type[Node]:
     return type(name, (plain,), {"__slots__": (), "plain": plain})
 
 
-def labelled(name: str, t: Tensor) -> Tensor:
-    """A tensor that several ops made where PyTorch has one node, whose name its node then has.
-
-    Args:
-        name: such as MseLossBackward0.
-        t: what the last of these ops made.
-    """
-    node = getattr(t, "_node", None)  # what stands for a tensor may answer with anything
-    if node is not None and node is not LEAF:
-        node.label = name
-    return t
-
-
 def freed(where: str) -> GradientError:
     """The error of a second walk through a graph that the first one freed."""
     return GradientError(

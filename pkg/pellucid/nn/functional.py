@@ -71,7 +71,7 @@ def _chosen(name: str, input: Tensor, dim: int | None, level: int) -> int:
     return 0 if input.dim() in (0, 1, 3) else 1
 
 
-@function(exports="nn.functional")
+@function(exports="nn.functional", node="Glu")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
     if not input.dim():
@@ -104,7 +104,11 @@ def layer_norm(
     return normalization.layer_norm(input, integers(normalized_shape, "normalized_shape"), weight, bias, eps)
 
 
-@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.group_norm` is that of ATen")
+@function(
+    exports="nn.functional",
+    ours="the form of nn.functional; `pellucid.group_norm` is that of ATen",
+    node="NativeGroupNorm",
+)
 def group_norm(
     input: Tensor,
     num_groups: int,

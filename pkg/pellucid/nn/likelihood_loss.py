@@ -4,8 +4,8 @@ Leibler."""
 from __future__ import annotations
 
 from ..autograd.composed import composed
+from ..autograd.edges import labelled
 from ..autograd.formulas import without
-from ..autograd.nodes import labelled
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import boolean, number
 from ..op.public import function

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..autograd.nodes import labelled
+from ..autograd.edges import labelled
 from ..errors import DTypeError, RangeError, ShapeError, warn
 from ..op.arguments import number
 from ..op.public import function

@@ -26,12 +26,13 @@ from .older_reduction import takes_older
 _PYTHON = "PyTorch composes it in Python"
 
 
-def _loss(*, ours: str = "", older: str = "reduce") -> Callable[[Callable[..., Tensor]], Any]:
+def _loss(*, ours: str = "", older: str = "reduce", node: str = "") -> Callable[[Callable[..., Tensor]], Any]:
     """Declare a loss for `nn.functional`: the last argument is ``reduction``.
 
     Args:
         ours: why it is no operator of ATen.
         older: where `takes_older` puts ``size_average``; empty where PyTorch's never took it.
+        node: what PyTorch calls its one node.
     """
 
     def declare(one_by_one: Callable[..., Tensor]) -> Any:
@@ -55,7 +56,7 @@ def _loss(*, ours: str = "", older: str = "reduce") -> Callable[[Callable[..., T
         loss: Any = functools.wraps(one_by_one)(call)
         loss.__signature__ = signature
         whole = takes_older(older)(loss) if older else loss
-        return function(exports="nn.functional", ours=ours)(whole)
+        return function(exports="nn.functional", ours=ours, node=node)(whole)
 
     return declare
 
@@ -66,7 +67,7 @@ def _same_axes(name: str, **tensors: Tensor) -> None:
         raise ShapeError(f"{name}: shapes must have equally many axes, but are {shapes}.")
 
 
-@_loss()
+@_loss(node="SoftMarginLoss")
 def soft_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     """``log(1 + exp(-target * input))``."""
     no_integers("soft_margin_loss", input)
@@ -181,7 +182,7 @@ def _rows(name: str, input: Tensor, target: Tensor, axes: int) -> tuple[Tensor, 
     return (input, target) if input.dim() == 2 else (input.unsqueeze(0), target.unsqueeze(0))
 
 
-@_loss()
+@_loss(node="MultiMarginLoss")
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -219,7 +220,7 @@ def multi_margin_loss(
     return found if input.dim() == 2 else found.squeeze(0)
 
 
-@_loss()
+@_loss(node="MultilabelMarginLoss")
 def multilabel_margin_loss(input: Tensor, target: Tensor) -> Tensor:
     """The sum over targets and other classes of ``max(0, 1 - input[target] + input[i])``, over the classes.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.edges import labelled
 from ..autograd.recorder import recorder
 from ..device.stream import stream
 from ..tensors.dtypes import from_numpy_dtype
@@ -87,6 +88,7 @@ def op(
     in_place: bool | tuple[str, ...] = False,
     aten: str | tuple[str, ...] | None = None,
     ours: str = "",
+    node: str = "",
 ) -> Callable[[Callable], Any]:
     """Declare an op.
 
@@ -132,6 +134,7 @@ def op(
         exports, method, in_place: where it is public; see `publish`.
         aten, ours: ATen's operators that it computes, or why there are none; see `name_overloads`. An op with
             another public name has those of that name.
+        node: of an op with ``prepare``: what the node of what that makes is called; see `publish`.
 
     Raises:
         TypeError: the declaration is not total.
@@ -189,7 +192,7 @@ def op(
             outputs, frozenset(strided), mutated[0] if mutated else None, len(BY_INDEX),
             saved=frozenset(saved),
             result=result, mutated=mutated, public=public or name, check=check, follow=follow,
-            prepare=prepare, route=route, exact=exact,
+            prepare=_named_nodes(node, prepare) if prepare and node else prepare, route=route, exact=exact,
             fits=fits, alone=alone,
         )  # fmt: skip
         if name in OPS:
@@ -207,6 +210,15 @@ def op(
         return o.call
 
     return declare
+
+
+def _named_nodes(node: str, prepare: Callable) -> Callable:
+    """A `prepare` whose results have a node of this name."""
+
+    def prepared(*values: Any) -> Any:
+        return labelled(f"{node}Backward0", prepare(*values), values)
+
+    return prepared
 
 
 def _takes_out(o: Op, exports: str | tuple[str, ...] | None) -> bool:

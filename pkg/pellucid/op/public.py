@@ -13,6 +13,7 @@ from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, TypeVar
 
+from ..autograd.edges import labelled
 from ..errors import DTypeError, PellucidError
 from ..tensors.absent import public as known
 from ..tensors.dtypes import DType, can_cast
@@ -70,12 +71,13 @@ def function(
     in_place: bool = False,
     aten: str | tuple[str, ...] | None = None,
     ours: str = "",
+    node: str = "",
 ) -> Callable[[F], F]:
     """Declare a public function that has no kernel of its own; `publish` explains the arguments. Its form in
-    place copies the result."""
+    place copies the result. Called by a program, its result has the one node that PyTorch has, by name."""
 
     def declare(function: F) -> F:
-        publish(function, exports, method or in_place)
+        publish(function, exports, method or in_place, node=node)
         if in_place:
             form = METHODS[f"{function.__name__}_"] = copied_over(METHODS[function.__name__])
             OURS[form] = _FORM
@@ -133,6 +135,7 @@ def publish(
     exports: str | tuple[str, ...] | None,
     method: bool,
     in_place: bool | tuple[str, ...] = False,
+    node: str = "",
 ) -> None:
     """Register a function under its name.
 
@@ -141,6 +144,8 @@ def publish(
         exports: where it is public, one or several places of `EXPORTS`, or None.
         method: whether it is a method of Tensor.
         in_place: of an op: whether it is a method with an in-place form, ``<name>_`` or as given here.
+        node: of what is made of several ops: what the node is called that PyTorch has for all of them, such
+            as "Repeat".
 
     Raises:
         TypeError: the name is taken, or there is no such place.
@@ -167,14 +172,14 @@ def publish(
     for place, n, _ in entries:
         if n in place or (place in (METHODS, IN_PLACE) and (n in METHODS or n in IN_PLACE)):
             raise TypeError(f"function {n} is declared twice")
-    public = function if hasattr(function, "op") else explained(function)
+    public = function if hasattr(function, "op") else explained(function, node)
     takes = o is None and is_written(name, exports) and "out" not in form_of(function).parameters
     outer = vars(public)["exported"] = _writing(public) if takes else public
     form = form_of(function).parameters
     for place, n, value in entries:
         # What takes nothing but its own tensor has one, and no words about memory.
         is_safe = place is METHODS and len(_tensors(function)) == len(_plain(function)) == 1
-        is_safe &= not (laid_words({*form}) or aliases_of(name, form))
+        is_safe &= not (laid_words({*form}) or aliases_of(name, form) or node)
         place[n] = value if value is not function or is_safe else public if place is METHODS else outer
     if method or forms:
         for give in attach:
@@ -200,9 +205,10 @@ def documented(function: Callable, page: str) -> str:
     return described(function.__doc__ or "", names, _SHARED, f"{page}.html")
 
 
-def explained(function: Callable) -> Callable:
+def explained(function: Callable, node: str = "") -> Callable:
     """The function as users call it: flags, numbers and texts are what their annotations say, errors begin
     with its name, and say which argument is of a wrong type. Tensors are looked at once something is raised.
+    ``node`` as `publish` has it.
     """
     where, form = function.__name__, form_of(function).parameters
     plain, laid = _plain(function), laid_words({*form})
@@ -228,7 +234,8 @@ def explained(function: Callable) -> Callable:
                 except PellucidError as error:
                     raise named(where, error) from None
         try:
-            return function(*args, **kwargs)
+            out = function(*args, **kwargs)
+            return labelled(f"{node}Backward0", out, args) if node else out
         except PellucidError as error:
             # Other ops have put their names before theirs.
             known = re.match(r"[\w.]+(\(\))?: |device ", str(error))

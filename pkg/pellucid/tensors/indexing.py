@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.edges import edge
+from ..autograd.edges import edge, labelled
 from ..autograd.grad_mode import is_grad_enabled
-from ..autograd.nodes import Node, labelled
+from ..autograd.nodes import Node
 from ..errors import ArgumentError, DimensionError, DTypeError, PellucidError, RangeError, warn
 from ..op import inplace
 from ..op.symbols import SYMBOLS

@@ -10,7 +10,7 @@ from types import FunctionType
 import numpy as np
 
 from ..autograd import backward
-from ..autograd.nodes import labelled
+from ..autograd.edges import labelled
 from ..device import device as Device
 from ..device import resolved
 from ..errors import ArgumentError, DeviceError, GradientError, ShapeError
@@ -279,7 +279,8 @@ def _number_over(self, other):
     """``other / self`` of a number. The reciprocal of a half is rounded first, as in PyTorch."""
     if self._meta.dtype in LARGEST_HALF:
         return functions.reciprocal(self) * other
-    return _divided(other, self)
+    out = _divided(other, self)
+    return out if isinstance(other, Tensor) else labelled("MulBackward0", out)
 
 
 def _from(self, other):

@@ -56,6 +56,14 @@ _KINDS: dict[str, tuple[str, str, str]] = {
         f"of lengths ``output_size``{_PLACES}", "the form of nn.functional; ATen's takes the samples always",
     ),
 }  # fmt: skip
+# What PyTorch calls their nodes. Those of two axes are one op, whose node says it by itself; means of whole
+# images are means.
+_NODES = {
+    "avg_pool2d": "AvgPool2D", "avg_pool3d": "AvgPool3D", "max_pool3d": "MaxPool3DWithIndices",
+    "adaptive_max_pool2d": "AdaptiveMaxPool2D", "adaptive_max_pool3d": "AdaptiveMaxPool3D",
+    "max_unpool2d": "MaxUnpool2D", "max_unpool3d": "MaxUnpool3D",
+    "fractional_max_pool2d": "FractionalMaxPool2D", "fractional_max_pool3d": "FractionalMaxPool3D",
+}  # fmt: skip
 _IN_TORCH = {
     "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "adaptive_avg_pool1d", "max_pool1d_with_indices"
 }  # fmt: skip
@@ -82,7 +90,9 @@ def _pool(
         aten = (f"{page}.default(self, output_size)",)
     places = ("torch", "nn.functional") if name in _IN_TORCH else "nn.functional"
     doc = docstring(sentence, sections, example)
-    return called(name, doc, call, exports=places, aten=aten, ours="" if aten else ours)
+    return called(
+        name, doc, call, exports=places, aten=aten, ours="" if aten else ours, node=_NODES.get(page, "")
+    )
 
 
 max_pool1d, max_pool3d = (_pool("max_pool", n) for n in (1, 3))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.edges import labelled
 from ...autograd.grad_mode import is_grad_enabled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import boolean, integer_or_integers, number, wrong
@@ -201,7 +202,11 @@ def avg_pool(name: str, count: int) -> Callable:
 
 def adaptive_avg_pool(name: str, count: int) -> Callable:
     def call(input: Tensor, output_size: int | tuple[int | None, ...]) -> Tensor:
-        return _means(input, _adapted(name, count, input, output_size))
+        windows = _adapted(name, count, input, output_size)
+        out = _means(input, windows)
+        # The mean of whole images is one, in PyTorch, too.
+        is_mean = count == 1 or set(windows.result) == {1}
+        return out if is_mean else labelled(f"AdaptiveAvgPool{count}DBackward0", out, (input,))
 
     return call
 

@@ -188,7 +188,7 @@ complex = binary(
 )  # fmt: skip
 
 
-@function()
+@function(node="Polar")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """The complex number of a size and an angle in radians.
 

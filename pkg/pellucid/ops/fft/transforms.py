@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import inf, prod, sqrt
 from typing import Any
 
+from ...autograd.edges import labelled
 from ...errors import DimensionError, DTypeError, RangeError, ShapeError
 from ...op.arguments import integer_or_integers, number
 from ...op.declaration import docstring
@@ -80,6 +81,18 @@ def transformed(name: str, input: Tensor, s, dim, norm: str | None, kind: str) -
     return x
 
 
+def _node(kind: str, end: str, input: Tensor) -> str:
+    """What PyTorch calls the node of a transform."""
+    _, made, inverse, _ = _KINDS[kind]
+    if made == "real":
+        return "FftC2RBackward0"
+    if made == "half" and not inverse:
+        return "FftR2CBackward0"
+    if end or input._meta.dtype.is_complex:
+        return "FftC2CBackward0"
+    return "ConjBackward0" if inverse else "FftR2CBackward0"
+
+
 def _several(value, name: str) -> tuple[int, ...]:
     value = integer_or_integers(value, name)
     return value if isinstance(value, tuple) else (value,)
@@ -91,7 +104,8 @@ def _declare(kind: str, end: str) -> Any:
 
     def one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         length = None if n is None else index(n, f"{name}: n")
-        return transformed(name, input, length, index(dim, f"{name}: dim"), norm, kind)
+        out = transformed(name, input, length, index(dim, f"{name}: dim"), norm, kind)
+        return labelled(_node(kind, end, input), out, (input,))
 
     def several(
         input: Tensor,
@@ -99,7 +113,8 @@ def _declare(kind: str, end: str) -> Any:
         dim: tuple[int, ...] | None = (-2, -1) if end == "2" else None,
         norm: str | None = None,
     ) -> Tensor:
-        return transformed(name, input, s, dim, norm, kind)
+        out = transformed(name, input, s, dim, norm, kind)
+        return labelled(_node(kind, end, input), out, (input,))
 
     call: Any = several if end else one
     given, made, _, sentence = _KINDS[kind]

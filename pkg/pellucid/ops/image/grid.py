@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from ...autograd.edges import labelled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import integers
 from ...op.families import called
@@ -136,7 +137,8 @@ def grid_sample(
         raise RangeError(f"grid_sample: mode is {mode!r}; there are {', '.join(_MODES)}.")
     if padding_mode not in _PADDINGS:
         raise RangeError(f"grid_sample: padding_mode is {padding_mode!r}; there are {', '.join(_PADDINGS)}.")
-    return _sampled("grid_sample", input, grid, mode, padding_mode, bool(align_corners))
+    out = _sampled("grid_sample", input, grid, mode, padding_mode, bool(align_corners))
+    return labelled(f"GridSampler{input.dim() - 2}DBackward0", out)
 
 
 def _sampler(name: str) -> Callable:
@@ -166,7 +168,11 @@ def _steps(count: int, aligned: bool, like: Tensor) -> Tensor:
     return (places * 2 + (1 - count)) / count
 
 
-@function(exports="nn.functional", ours="the form of nn.functional; `affine_grid_generator` is that of ATen")
+@function(
+    exports="nn.functional",
+    ours="the form of nn.functional; `affine_grid_generator` is that of ATen",
+    node="AffineGridGenerator",
+)
 def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool | None = None) -> Tensor:
     """The points for `grid_sample` that an affine map makes of those of an image: ``theta @ (x, y, 1)``.
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...autograd.edges import labelled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number, text
 from ...op.declaration import Call, function, op
@@ -277,14 +278,15 @@ def interpolate(
         raise DTypeError(
             f"interpolate: input has dtype {input.dtype}; it takes floating point, nearest modes uint8, too."
         )
+    name = f"Upsample{''.join(map(str.capitalize, mode.split('-')))}{len(made)}D{'Aa' * antialias}Backward0"
     if slices is not None:
         for axis, places in slices:
             input = slice_dim(input, axis, *places)
-        return input.clone()
+        return labelled(name, input.clone())
     out = input.float() if is_byte else input
     for axis, found in resamplings:
         out = resample_planes(out, *found) if isinstance(found, tuple) else resample(out, found, axis)
-    return out.to(input.dtype) if is_byte else out
+    return out.to(input.dtype) if is_byte else labelled(name, out, (input,))
 
 
 @function(exports="nn.functional", ours="another name of interpolate, in Python")

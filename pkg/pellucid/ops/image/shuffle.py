@@ -27,7 +27,7 @@ def _factor(name: str, input: Tensor, value: Any) -> int:
     return factor
 
 
-@function(exports=_BOTH)
+@function(exports=_BOTH, node="PixelShuffle")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels become pixels: (..., c * r * r, height, width) to (..., c, height * r, width * r).
 
@@ -47,7 +47,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return parts.reshape(*batch, channels // (r * r), height * r, width * r)
 
 
-@function(exports=_BOTH)
+@function(exports=_BOTH, node="PixelUnshuffle")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels become channels: the inverse of `pixel_shuffle`.
 
@@ -66,7 +66,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return parts.reshape(*batch, channels * r * r, height // r, width // r)
 
 
-@function(exports=_BOTH)
+@function(exports=_BOTH, node="ChannelShuffle")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Channels in another order: of each group the first, then of each the second, and so on.
 
@@ -92,7 +92,11 @@ def _patches(image: tuple[int, ...], kernel_size: Any, stride: Any, padding: Any
     return Windows(image, made, kernel, strides, tuple(before for before, _ in pads), apart)
 
 
-@function(exports="nn.functional", aten="im2col.default(self, kernel_size, dilation, padding, stride)")
+@function(
+    exports="nn.functional",
+    aten="im2col.default(self, kernel_size, dilation, padding, stride)",
+    node="Im2Col",
+)
 def unfold(
     input: Tensor,
     kernel_size: int | tuple[int, ...],
@@ -125,7 +129,9 @@ def unfold(
 
 
 @function(
-    exports="nn.functional", aten="col2im.default(self, output_size, kernel_size, dilation, padding, stride)"
+    exports="nn.functional",
+    aten="col2im.default(self, output_size, kernel_size, dilation, padding, stride)",
+    node="Col2Im",
 )
 def fold(
     input: Tensor,

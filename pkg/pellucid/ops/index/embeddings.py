@@ -116,7 +116,7 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     return searchsorted(offsets.to(int64).contiguous(), places, right=True) - 1, offsets.numel() - last
 
 
-@function(exports="nn.functional", ours="ATen's has four results")
+@function(exports="nn.functional", ours="ATen's has four results", node="EmbeddingBag")
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -210,7 +210,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     return out if bias is None else out + bias
 
 
-@function(exports=("torch", "nn.functional"))
+@function(exports=("torch", "nn.functional"), node="Pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The distances of all pairs of rows: ``norm(input[i] - input[j], p)`` for i < j.
 

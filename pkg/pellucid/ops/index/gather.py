@@ -248,6 +248,7 @@ def within(write, input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor
         "scatter.reduce",
         "scatter.value_reduce(self, dim, index, value, *, reduce)",
     ),
+    node="Scatter",
 )
 def scatter(
     input: Tensor, dim: int, index: Tensor, src=None, *, value: float | None = None, reduce: str | None = None
@@ -294,6 +295,7 @@ def _added(input, dim, index, src):
     grad={"input": lambda g: g, "src": lambda g, dim, index: g.gather(dim, index)},
     in_place=True,
     prepare=_added,
+    node="ScatterAdd",
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy of ``input`` with ``out[index[i][j]][j] += src[i][j]`` for dim 0, and so on, added in the

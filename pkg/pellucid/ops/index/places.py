@@ -38,7 +38,7 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-@function(method=True)
+@function(method=True, node="Take")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements by their places in the flat tensor, in the shape of ``index``.
 
@@ -50,7 +50,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     return input.reshape(-1)[index]
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Put")
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with ``source`` at places of the flat tensor, or added there.
 
@@ -72,7 +72,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return flat.reshape(input._meta.shape)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="IndexAdd")
 def index_add(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float | complex = 1
 ) -> Tensor:
@@ -102,7 +102,7 @@ def index_add(
     return contiguous(out.reshape(rows.shape).transpose(0, k))
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="IndexCopy")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with lines of an axis replaced: ``out[..., index[n], ...] = source[..., n, ...]``.
 
@@ -131,7 +131,9 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return input.index_put(_line(k, len(shape), index), source)
 
 
-@function(method=True, in_place=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"))
+@function(
+    method=True, in_place=True, aten=("index_fill.int_Scalar", "index_fill.int_Tensor"), node="IndexFill"
+)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | complex) -> Tensor:
     """A copy with lines of an axis filled: ``out[..., index[n], ...] = value``.
 
@@ -162,7 +164,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | float | c
     return input.index_put(line, filled)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="MaskedScatter")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of ``source``, in order, where ``mask`` is true.
 

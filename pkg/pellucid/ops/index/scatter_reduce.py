@@ -155,7 +155,7 @@ def _known(name: str, reduce: str, known: tuple[str, ...], d: dt.DType, combined
         )
 
 
-@function(method=True, in_place=True, aten="scatter_reduce.two")
+@function(method=True, in_place=True, aten="scatter_reduce.two", node="ScatterReduce")
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -189,7 +189,7 @@ def scatter_reduce(
     return _reduced(input, dim, index, src, reduce, include_self)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="IndexReduce")
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

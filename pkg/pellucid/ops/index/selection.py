@@ -103,7 +103,7 @@ def index_get(input: Tensor, indices) -> Tensor:
     return contiguous(out)
 
 
-@function(method=True, in_place=True, aten=("index_put.default", "index_put.hacked_twin"))
+@function(method=True, in_place=True, aten=("index_put.default", "index_put.hacked_twin"), node="IndexPut")
 def index_put(input: Tensor, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of ``input`` with ``out[indices] = values``, or added with ``accumulate``.
 
@@ -276,7 +276,7 @@ def _places(input: Tensor, ends: Tensor, count: Any, as_tuple: bool):
     return contiguous(columns.t()) if shape else columns.new_zeros((int(count), 0))
 
 
-@function(method=True)
+@function(method=True, node="MaskedSelect")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, as one axis. Waits for the device: their number is data.
 

@@ -226,6 +226,7 @@ def _last_axis(order: str, input: Tensor, dim: int, *given) -> Any:
     method=True,
     aten=("sort.default", "sort.stable"),
     prepare=lambda input, dim, *given: _last_axis("sort", input, dim, -1, *given),
+    node="Sort",
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
     """Elements in order along an axis, and where they were.
@@ -323,6 +324,7 @@ def _topk_launches(call: Call) -> list[Launch]:
     outputs=("values", "indices"),
     method=True,
     prepare=lambda input, k, dim, *given: _last_axis("topk", input, dim, k, -1, *given),
+    node="Topk",
 )
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest (or smallest) elements along an axis, in order, and where they were.

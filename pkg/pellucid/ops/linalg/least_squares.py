@@ -135,7 +135,9 @@ def matrix_rank(
     return (sizes > _least(A, sizes, atol, rtol)).sum(-1)
 
 
-@function(exports="linalg", aten="linalg_lstsq.default(self, b, rcond=None, *, driver=None)")
+@function(
+    exports="linalg", aten="linalg_lstsq.default(self, b, rcond=None, *, driver=None)", node="LinalgLstsq"
+)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The ``X`` for which ``|A X - B|`` is least, and of these the shortest; by the pseudo-inverse of A.
 

@@ -215,7 +215,7 @@ def lu_unpack(
     return PLU(P, L, U)
 
 
-@function(exports="linalg")
+@function(exports="linalg", node="LinalgLu")
 def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """LU factorization ``A = P L U``: a permutation, a lower triangle with ones on its diagonal, an upper
     one.

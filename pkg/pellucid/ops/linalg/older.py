@@ -109,7 +109,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return factors.lu_solve(LU_data, LU_pivots, b)
 
 
-@function(method=True)
+@function(method=True, node="TriangularSolve")
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> Triangular:

@@ -197,7 +197,7 @@ def _fits(a: Tensor, tau: Tensor, is_tall: bool) -> tuple[int, int]:
     return rows, columns
 
 
-@function(exports="linalg")
+@function(exports="linalg", node="LinalgHouseholderProduct")
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of a product of Householder reflections ``I - tau v vᴴ``; the Q of `geqrf`.
 

@@ -190,7 +190,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return product.sum(axis(dim, product.ndim))
 
 
-@function(exports="linalg")
+@function(exports="linalg", node="LinalgCross")
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Cross products of vectors of three elements along an axis.
 

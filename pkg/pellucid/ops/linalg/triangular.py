@@ -228,7 +228,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return _from_factor(B, L, boolean(upper, "upper"))
 
 
-@function(method=True)
+@function(method=True, node="CholeskyInverse")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix from its Cholesky factor; arguments as `cholesky_solve`."""
     return cholesky_solve(identity(L), L, upper)

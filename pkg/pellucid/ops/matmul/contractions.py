@@ -92,7 +92,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return (left * right).reshape([n * m for n, m in zip(a, b, strict=True)])
 
 
-@function(method=True)
+@function(method=True, node="LinalgCross")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross product of vectors of three elements.
 
@@ -117,13 +117,13 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return roll(a, -1, k) * roll(b, -2, k) - roll(a, -2, k) * roll(b, -1, k)
 
 
-@function(method=True)
+@function(method=True, node="Vdot")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Product of two vectors, the first conjugated."""
     return dot(input.conj() if input._meta.dtype.is_complex else input, other)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Addr")
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
 ) -> Tensor:
@@ -143,7 +143,7 @@ def addr(
     return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Addmv")
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
 ) -> Tensor:
@@ -155,7 +155,7 @@ def addmv(
     return addmm(own, mat, vec.unsqueeze(1), beta=beta, alpha=alpha).squeeze(1)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Addbmm")
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float | complex = 1, alpha: float | complex = 1
 ) -> Tensor:
@@ -227,7 +227,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return joined(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
 
 
-@function(ours="`ops.aten` has ATen's form, whose modes are numbers")
+@function(ours="`ops.aten` has ATen's form, whose modes are numbers", node="Cdist")
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:

@@ -8,8 +8,7 @@ from math import prod
 import numpy as np
 
 from ...autograd.composed import composed
-from ...autograd.edges import LEAF
-from ...autograd.nodes import labelled
+from ...autograd.edges import LEAF, labelled
 from ...device import CPU
 from ...errors import DTypeError, ShapeError
 from ...op.arguments import any_number
@@ -319,7 +318,7 @@ def _times(alpha: float | complex, product: Tensor) -> Tensor:
     return product if alpha == 1 else product * alpha
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Addmm")
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -342,7 +341,7 @@ def addmm(
     return product + (input if beta == 1 else input * beta)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Baddbmm")
 def baddbmm(
     input: Tensor,
     batch1: Tensor,

@@ -169,7 +169,10 @@ def native_batch_norm(
     return out.to(input.dtype), middle.reshape(-1), scale.reshape(-1)
 
 
-@function(aten="group_norm.default(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)")
+@function(
+    aten="group_norm.default(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)",
+    node="NativeGroupNorm",
+)
 def group_norm(
     input: Tensor,
     num_groups: int,

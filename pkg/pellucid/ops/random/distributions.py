@@ -277,7 +277,9 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return drawn.masked_fill(~((input >= 0) & (input <= 1)), nan)
 
 
-@function(exports=("torch", "nn.functional"), ours="PyTorch's operator is given its noise")
+@function(
+    exports=("torch", "nn.functional"), ours="PyTorch's operator is given its noise", node="RreluWithNoise"
+)
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:

@@ -164,7 +164,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return (input - other).norm(p)
 
 
-@function(method=True, in_place=True)
+@function(method=True, in_place=True, node="Renorm")
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Parts along an axis scaled down so that the norm of none is above ``maxnorm``.
 

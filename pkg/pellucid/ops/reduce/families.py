@@ -129,5 +129,6 @@ def scan(
         method=public is None,
         in_place=public is None,
         prepare=prepare,
+        node=(public or name).capitalize(),
     )(formed(form, name, doc))
     return made

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.composed import composed
+from ...autograd.edges import labelled
 from ...errors import ArgumentError, DimensionError, DTypeError, RangeError
 from ...op.arguments import describe, number
 from ...op.declaration import Call, function, op
@@ -137,7 +138,7 @@ def _median_of(name: str, rank: int, doc: str) -> Callable:
 
     def call(input: Tensor, dim: int | None = None, keepdim: bool = False):
         if dim is not None:
-            return _statistic(name, input, dim, keepdim, rank)
+            return labelled(f"{name.capitalize()}Backward1", _statistic(name, input, dim, keepdim, rank))
         return whole(input) if input._meta.numel else input.new_full((), float("nan"))
 
     return called(name, doc, call, method=True, aten=(f"{name}.default", f"{name}.dim"))
@@ -162,7 +163,7 @@ median = _median_of(
 nanmedian = _median_of("nanmedian", _MIDDLE_OF_NUMBERS, "`median` of what is not NaN.")
 
 
-@function(method=True)
+@function(method=True, node="Kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """The ``k``-th smallest value of each row, counted from 1, and its place.
 
@@ -175,7 +176,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Val
     return _statistic("kthvalue", input, dim, keepdim, k - 1)
 
 
-@function(method=True)
+@function(method=True, node="Mode")
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesAndIndices:
     """The most frequent value of each row, the smallest of several, and the last place where it stands."""
     row, k, length = _row("mode", input, dim)
@@ -259,7 +260,7 @@ quantile = _quantile(
 nanquantile = _quantile("nanquantile", True, "`quantile` of what is not NaN.")
 
 
-@function(method=True)
+@function(method=True, node="Sort")
 def msort(input: Tensor) -> Tensor:
     """The values sorted along the first axis."""
     return sort(input, 0).values

@@ -304,7 +304,7 @@ def no_complex(name: str, input: Tensor) -> None:
         raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
 
 
-@function(method=True)
+@function(method=True, node="Logsumexp")
 def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input), dim))`` without overflow.
 
@@ -323,7 +323,7 @@ def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) 
     )
 
 
-@function(method=True)
+@function(method=True, node="Nansum")
 def nansum(
     input: Tensor,
     dim: int | tuple[int, ...] | None = None,

@@ -111,7 +111,7 @@ def _running(input: Tensor, dim: int, falls: bool) -> ValuesAndIndices:
     return result(gather(input, k, found), found)
 
 
-@function(method=True)
+@function(method=True, node="Cummax")
 def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
     """Running maximum along an axis, and where it stands: ``values[i] = max(input[0], ..., input[i])``.
 
@@ -130,7 +130,7 @@ def cummax(input: Tensor, dim: int) -> ValuesAndIndices:
     return _running(input, dim, False)
 
 
-@function(method=True)
+@function(method=True, node="Cummin")
 def cummin(input: Tensor, dim: int) -> ValuesAndIndices:
     """Running minimum along an axis, and where it stands; as `cummax`."""
     no_complex("cummin", input)
@@ -166,7 +166,7 @@ def _finite(logarithms: Tensor) -> Tensor:
     return where(logarithms.real == -inf, -logarithms.dtype.to_real().largest, logarithms)
 
 
-@function(method=True)
+@function(method=True, node="Logcumsumexp")
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """Logarithm of the running sum of exponentials: ``out[i] = log(exp(input[0]) + ... + exp(input[i]))``.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...autograd.edges import labelled
 from ...errors import ShapeError
 from ...op.public import function
 from ...tensors.shape import axis, index
@@ -14,7 +15,7 @@ from .slicing import diagonal
 from .views import flatten, reshape
 
 
-@function(method=True)
+@function(method=True, node="DiagEmbed")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last axis as a diagonal of two new axes, with zeros beside it.
 
@@ -60,7 +61,9 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     rank = input._meta.rank
     if rank not in (1, 2):
         raise ShapeError(f"diag: takes a vector or a matrix, not {rank} axes. Use diagonal or diag_embed.")
-    return diag_embed(input, diagonal) if rank == 1 else clone(input.diagonal(diagonal))
+    if rank == 2:
+        return clone(input.diagonal(diagonal))
+    return labelled("DiagEmbedBackward0", diag_embed(input, diagonal))
 
 
 @function(method=True)
@@ -69,7 +72,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(flatten(input), offset)
 
 
-@function(method=True)
+@function(method=True, node="Trace")
 def trace(input: Tensor) -> Tensor:
     """Sum of the main diagonal of a matrix.
 
@@ -108,7 +111,7 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return input
 
 
-@function()
+@function(node="BlockDiag")
 def block_diag(*tensors: Tensor) -> Tensor:
     """Matrices along the diagonal of one, with zeros beside them.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autograd.nodes import labelled
+from ...autograd.edges import labelled
 from ...errors import ArgumentError, DimensionError, DTypeError, OutOfMemoryError, PellucidError, ShapeError
 from ...op.arguments import by_name
 from ...op.declaration import Call, function, op
@@ -217,7 +217,7 @@ column_stack = _stack(
 )  # fmt: skip
 
 
-@function(exports=None, method=True)
+@function(exports=None, method=True, node="Repeat")
 @by_name
 def repeat(input: Tensor, *given, repeats=None) -> Tensor:
     """The tensor copied several times along each axis."""
@@ -229,15 +229,15 @@ def repeat(input: Tensor, *given, repeats=None) -> Tensor:
     spread = [v for n in shape for v in (1, n)]
     wide = [v for c, n in zip(counts, shape, strict=True) for v in (c, n)]
     out = expand_size(reshape(input, *spread), tuple(wide))
-    return _copied(reshape(out, *[c * n for c, n in zip(counts, shape, strict=True)]), input)
+    return copied(reshape(out, *[c * n for c, n in zip(counts, shape, strict=True)]), input)
 
 
-def _copied(out: Tensor, input: Tensor) -> Tensor:
+def copied(out: Tensor, input: Tensor) -> Tensor:
     """The result of what promises a copy, also where there was nothing to move."""
     return clone(out) if getattr(out, "is_batched", False) or out._storage is input._storage else out
 
 
-@function(method=True)
+@function(method=True, node="Repeat")
 @by_name
 def tile(input: Tensor, *given, dims=None) -> Tensor:
     """`repeat` with missing leading counts taken as 1."""
@@ -282,7 +282,7 @@ def repeat_interleave(
         raise ShapeError(f"repeat_interleave: repeats is {count}; it must not be negative.")
     _check_length(shape[k] * count, output_size)
     wide = expand_size(unsqueeze(input, k + 1), (*shape[: k + 1], count, *shape[k + 1 :]))
-    return _copied(reshape(wide, *shape[:k], shape[k] * count, *shape[k + 1 :]), input)
+    return copied(reshape(wide, *shape[:k], shape[k] * count, *shape[k + 1 :]), input)
 
 
 def _check_length(length: int, wanted: int | None) -> None:
@@ -318,7 +318,7 @@ def _repeated_each(input: Tensor, k: int, repeats: Any, output_size: int | None)
     return input.index_select(k, tensor(places, device=input.device))
 
 
-@function(method=True, aten="flip.default(self, dims)")
+@function(method=True, aten="flip.default(self, dims)", node="Flip")
 def flip(input: Tensor, *axes, dims=()) -> Tensor:
     """A copy with the order of some axes reversed, which are given by place or as ``dims``."""
     if axes and dims != ():
@@ -331,7 +331,7 @@ def flip(input: Tensor, *axes, dims=()) -> Tensor:
     return clone(input)
 
 
-@function(method=True)
+@function(method=True, node="Roll")
 def roll(input: Tensor, shifts, dims=None) -> Tensor:
     """Elements moved along axes; those that leave at one end come in at the other."""
     if dims is None:
@@ -347,4 +347,4 @@ def roll(input: Tensor, shifts, dims=None) -> Tensor:
         cut = -s % total if total else 0
         if cut:
             out = cat([slice_dim(out, d, cut, None, 1), slice_dim(out, d, 0, cut, 1)], d)
-    return _copied(out, input)
+    return copied(out, input)

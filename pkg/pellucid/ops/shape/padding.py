@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...autograd.edges import labelled
 from ...errors import ShapeError
 from ...op.arguments import integers
 from ...op.public import function
 from ...tensors.tensor import Tensor
-from .joining import cat
+from .joining import cat, copied
 from .movement import copy_
 from .slicing import slice_dim
 
-MODES = ("constant", "reflect", "replicate", "circular")
+# By mode: what PyTorch calls the node, of so many axes.
+_NODES = {
+    "constant": "ConstantPadNdBackward0",
+    "reflect": "ReflectionPad{}DBackward0",
+    "replicate": "ReplicationPad{}DBackward0",
+    "circular": "torch::autograd::CopySlices",
+}
+MODES = tuple(_NODES)
 
 
 @function(exports="nn.functional")
@@ -53,6 +61,11 @@ def pad(
             f"pad: mode {mode!r} pads 1 to 3 axes behind the channels, and {tuple(pad)} are not pairs for "
             f"those of an input of {input.dim()} axes."
         )
+    out = copied(_padded(input, pad, mode, value), input)
+    return labelled(_NODES[mode].format(len(pad) // 2), out)
+
+
+def _padded(input: Tensor, pad: tuple[int, ...], mode: str, value: float | complex | None) -> Tensor:
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     if mode == "constant" and sum(max(pair) > 0 for pair in pairs) > 1:
         return _framed(input, pairs, 0 if value is None else value)

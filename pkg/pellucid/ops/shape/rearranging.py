@@ -52,7 +52,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
-@function(method=True)
+@function(method=True, node="Rot90")
 def rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> Tensor:
     """A copy rotated by ``k`` times 90 degrees in the plane of two axes, from the first towards the second.
 

@@ -21,7 +21,7 @@ def _written(name: str, part: Tensor, src: Tensor, out: Tensor) -> Tensor:
     return out
 
 
-@function(method=True)
+@function(method=True, node="SelectScatter")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of ``input`` with ``src`` at one position of an axis.
 
@@ -32,7 +32,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _written("select_scatter", select(out, dim, index), src, out)
 
 
-@function(method=True)
+@function(method=True, node="SliceScatter")
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
@@ -47,7 +47,7 @@ def slice_scatter(
     return _written("slice_scatter", slice_dim(out, dim, start, end, step), src, out)
 
 
-@function(method=True)
+@function(method=True, node="DiagonalScatter")
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` on a diagonal of two axes.
 
@@ -58,7 +58,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return _written("diagonal_scatter", diagonal(out, offset, dim1, dim2), src, out)
 
 
-@function(method=True)
+@function(method=True, node="AsStridedScatter")
 def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in what `as_strided` would show.
 

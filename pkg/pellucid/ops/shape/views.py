@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...autograd.nodes import labelled
+from ...autograd.edges import labelled
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...op.arguments import by_name, element_type, integers
 from ...op.declaration import Call, function, op
@@ -114,7 +114,7 @@ def reshape(input: Tensor, *given, shape=None) -> Tensor:
     if not m.is_contiguous:
         full = infer(wanted, m.numel)
         if view_strides(m.shape, m.strides, full) is None:
-            input = clone(input)
+            return labelled("UnsafeViewBackward0", view_size(clone(input), wanted))
     return view_size(input, wanted)
 
 
@@ -330,7 +330,8 @@ def _squeeze(call: Call):
 
 @op(
     view=_squeeze,
-    grad={"input": lambda g, input_meta: g.reshape(input_meta.shape)},
+    # The node's name says how axes were given.
+    grad={"input": lambda g, input_meta, dim: g.reshape(input_meta.shape)},
     method=True,
     aten=("squeeze.default", "squeeze.dim", "squeeze.dims"),
 )
