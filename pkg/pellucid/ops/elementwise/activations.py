@@ -9,7 +9,7 @@ import numpy as np
 
 from ...autograd.composed import composed
 from ...autograd.formulas import without
-from ...autograd.nodes import labelled
+from ...autograd.edges import labelled
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number
 from ...op.declaration import elementwise, function, op
