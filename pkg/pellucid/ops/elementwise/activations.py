@@ -8,8 +8,8 @@ from math import sqrt as _root
 import numpy as np
 
 from ...autograd.composed import composed
-from ...autograd.formulas import without
 from ...autograd.edges import labelled
+from ...autograd.formulas import without
 from ...errors import DTypeError, RangeError, ShapeError
 from ...op.arguments import number
 from ...op.declaration import elementwise, function, op
