@@ -535,8 +535,7 @@ def batch_norm(
 def bernoulli(
     input: Tensor, p: _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
-    which PyTorch raises an error."""
+    """1 with the probability that ``input`` gives, else 0."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``out[..., k] = input1[..., :] @ weight[k] @ input2[..., :] + bias[k]``."""

@@ -3,6 +3,7 @@ PyTorch user would catch."""
 
 import sys
 import warnings
+from pickle import UnpicklingError
 
 
 class PellucidError(Exception):
@@ -53,6 +54,11 @@ class MissingError(PellucidError, NotImplementedError):
     """PyTorch has this, Pellucid does not yet."""
 
 
+class LayoutError(MissingError, ValueError):
+    """A layout that no tensor has here: all are strided. Where PyTorch's functions are for strided tensors
+    alone they raise ValueError."""
+
+
 class CheckError(PellucidError, RuntimeError):
     """With PELLUCID_CHECK=1: a kernel and its reference, a window and its ops, or a replay and an eager call
     make different values."""
@@ -70,6 +76,10 @@ class LinAlgError(PellucidError, RuntimeError):
 class FormatError(PellucidError, ValueError):
     """Bytes are not what their file format says: names the file, the offset, what was expected and what is
     there."""
+
+
+class UnsafeError(FormatError, UnpicklingError):
+    """A pickle is broken or asks for more than may be read of it; PyTorch raises UnpicklingError."""
 
 
 class WeightError(PellucidError, ValueError, RuntimeError):

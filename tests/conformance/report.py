@@ -19,10 +19,6 @@ REASONS = {
     "op logcumsumexp": "In float32 gradients of a sample whose numbers go up to 10,000 are off by 2e-3 in "
     "both libraries, measured against float64.",
     **dict.fromkeys(
-        ("op amax", "op amin", "op aminmax"),
-        "A sample of more than 64 axes, which numpy does not have, cannot be handed over.",
-    ),
-    **dict.fromkeys(
         ("op __radd__", "op __rand__", "op __rmul__", "op __ror__", "op __rxor__", "op __rdiv__"),
         "PyTorch's reflected operators refuse a number as the tensor itself; ours compute with it.",
     ),
@@ -31,8 +27,6 @@ REASONS = {
         "A result is converted into a wider `out=`, as PyTorch does elsewhere.",
     ),
     "op take": "`out=` may share memory with the input: the result is computed before it is written.",
-    "op gradient": "Calls that must raise have tensors on PyTorch's device `meta`, which have no elements.",
-    "op signal.windows": "Sparse layouts are refused with NotImplementedError, where these raise ValueError.",
 }
 
 

@@ -49,6 +49,12 @@ def tensor(t: torch.Tensor) -> pellucid.Tensor:
     plain = t.detach().resolve_conj().resolve_neg()
     if t.layout is not torch.strided or plain.is_quantized:
         raise MissingName(f"tensors of layout {t.layout}")
+    if t.device.type == "meta":
+        made = pellucid.empty(tuple(t.shape), dtype=dtype_of(t.dtype), device="meta")
+        return made.requires_grad_() if t.requires_grad else made
+    if t.dim() > 64:  # more axes than numpy has
+        made = tensor(plain.reshape(-1)).reshape(tuple(t.shape))
+        return made.requires_grad_() if t.requires_grad else made
     held, stored = plain, plain.untyped_storage().nbytes() // plain.itemsize
     if plain.numel() and (stored > plain.numel() or not plain.is_contiguous()):
         held = plain.as_strided((stored,), (1,), 0)

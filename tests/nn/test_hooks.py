@@ -195,11 +195,15 @@ def test_full_backward_hooks(device):
 
 
 def test_backward_hook_where_no_input_requires_grad(device):
-    m = pellucid.nn.Linear(3, 2, device=device)
-    seen = []
-    m.register_full_backward_hook(lambda m, gi, go: seen.append((gi, shapes(go))))
-    m(pellucid.ones(4, 3, device=device)).sum().backward()
-    assert seen == [((), ((4, 2),))]
+    """It is called all the same, with None for each input, and a warning."""
+    for lib, d in ((torch, "cpu"), (pellucid, device)):
+        m = lib.nn.Bilinear(3, 3, 2, device=d)
+        seen = []
+        m.register_full_backward_hook(lambda m, gi, go: seen.append((gi, shapes(go))))  # noqa: B023
+        x = lib.ones(4, 3, device=d)
+        with pytest.warns(UserWarning, match=r"no inputs? requires? grad"):
+            m(x, x).sum().backward()
+        assert seen == [((None, None), ((4, 2),))]
 
 
 def test_backward_hooks_hold_no_memory():

@@ -1,5 +1,6 @@
 """Losses against PyTorch's: values and gradients, every reduction."""
 
+import math
 import warnings
 
 import numpy as np
@@ -127,6 +128,15 @@ def test_binary_cross_entropy_clamps_its_logarithm(device):
         pellucid.tensor(x, device=device), pellucid.tensor(t, device=device)
     )
     same(ours, torch.nn.functional.binary_cross_entropy(torch.tensor(x), torch.tensor(t)))
+
+
+@pytest.mark.parametrize("values", [([1.5], [1.0]), ([-0.1], [0.0]), ([math.nan], [1.0]), ([0.5], [2.0])])
+def test_binary_cross_entropy_of_what_is_no_probability(device, values):
+    for lib in (torch, pellucid):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            lib.nn.BCELoss()(*[lib.tensor(v, device="cpu") for v in values])
+    if values[1][0] <= 1 and device != "cpu":  # nothing waits for values of the device
+        assert pellucid.nn.BCELoss()(*[pellucid.tensor(v, device=device) for v in values]).isnan().item()
 
 
 @pytest.mark.filterwarnings("ignore:reduction. 'mean'")

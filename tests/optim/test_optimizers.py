@@ -291,6 +291,11 @@ def test_state_of_another_shape_is_refused():
 
 def test_prints_its_settings():
     w = pellucid.ones(2, device="cpu", requires_grad=True)
+    lines = [
+        repr(lib.optim.SGD([{"params": [lib.ones(1)]}, {"params": [lib.ones(1)]}], lr=0.5)).count("\n\n")
+        for lib in (torch, pellucid)
+    ]
+    assert lines == [1, 1]
     text = repr(pellucid.optim.SGD([w], lr=0.5))
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0.0\n    differentiable: False\n")
 

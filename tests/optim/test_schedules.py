@@ -140,6 +140,16 @@ def test_warnings_of_schedules_name_the_program():
     assert warned(chain.step) == [(UserWarning, True)]
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_rates_that_no_step_asks_for_warn(name):
+    counts = []
+    for lib in (pellucid, torch):
+        schedule = SCHEDULES[name](lib.optim.lr_scheduler, optimizer(lib))
+        if not hasattr(schedule, "schedulers") and "chain" not in name and "sequence" not in name:
+            counts.append(len(warned(schedule.get_lr)))
+    assert counts in ([1, 1], [])
+
+
 @pytest.mark.filterwarnings("ignore:.*epoch is deprecated", "ignore:The epoch parameter")
 @pytest.mark.filterwarnings("ignore:Detected call", "ignore:.*was called before")
 @pytest.mark.parametrize("name", FACTORS)

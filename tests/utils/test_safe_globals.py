@@ -224,6 +224,12 @@ def test_layers_are_allowed_by_either_name():
             assert "ReLU" in refused(pellucid, data)
 
 
+def test_a_refused_pickle_is_an_unpickling_error():
+    for lib in (torch, pellucid):
+        with pytest.raises(pickle.UnpicklingError):
+            lib.load(io.BytesIO(saved(torch.nn.ReLU())))
+
+
 def test_what_is_no_function_or_class_is_refused():
     for wrong in (3, "os.system", (Settings,), (Settings, 3), [Settings]):
         with pytest.raises(ArgumentError, match="add_safe_globals"):

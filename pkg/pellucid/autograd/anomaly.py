@@ -7,7 +7,7 @@ from linecache import getline
 from pathlib import Path
 from typing import Any
 
-from ..errors import GradientError
+from ..errors import GradientError, warn
 from ..op.arguments import boolean
 from ..tensors.tensor import Tensor
 from .engine import anomalies
@@ -99,6 +99,7 @@ class detect_anomaly(set_detect_anomaly):
     """
 
     def __init__(self, check_nan: bool = True):
+        warn("Anomalies are looked for: every gradient is read, which is slow, and for debugging only.")
         self._check = check_nan
         self._before = _state["on"], _state["nan"]
 

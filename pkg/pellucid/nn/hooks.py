@@ -11,7 +11,7 @@ from ..autograd.edges import edge
 from ..autograd.grad_mode import is_grad_enabled
 from ..autograd.handle import Handle
 from ..autograd.nodes import Node
-from ..errors import ArgumentError, GradientError
+from ..errors import ArgumentError, GradientError, warn
 from ..tensors.meta import differences
 from ..tensors.tensor import Tensor
 from .kept import Kept
@@ -227,9 +227,10 @@ class _Gates:
         self.hooks = hooks
         self.grad_output: tuple = ()
         self.has_inputs = False
+        self.count = 0  # of inputs
 
     def enter(self, args: tuple) -> tuple:
-        count = len(args)
+        self.count = count = len(args)
 
         # The functions of gates must hold no gated tensor, or the graph would hold itself.
         def seen(grads: list) -> list:
@@ -253,7 +254,11 @@ class _Gates:
             self.grad_output = tuple(whole)
             if not self.has_inputs:
                 # Nothing flows out of the inputs: this is the only moment.
-                self._replace([], [], [])
+                warn(
+                    f"{type(self.module).__name__}: no input requires grad, so backward hooks get None as "
+                    "gradients of the inputs, once those of the results are there."
+                )
+                self._replace([None] * self.count, [], [])
             return [whole[k] for k in places]
 
         places, gated = _gated(outputs, seen)

@@ -171,6 +171,8 @@ def binary_cross_entropy(
 
     Raises:
         ShapeError: the shapes differ.
+        RangeError: on the cpu device, something is not between 0 and 1. On webgpu nothing waits for values:
+            an input that is no probability gives NaN.
     """
     same_shape("binary_cross_entropy", input, target, weight)
     loss = bernoulli(input, target)

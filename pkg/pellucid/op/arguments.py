@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..device import resolved
-from ..errors import ArgumentError, DimensionError, DTypeError, MissingError, PellucidError, warn
+from ..errors import ArgumentError, DimensionError, DTypeError, LayoutError, PellucidError, warn
 from ..tensors import dtypes as dt
 from ..tensors.dtypes import DType
 from ..tensors.formats import contiguous_format, preserve_format, strided
@@ -316,11 +316,11 @@ def laid_out(name: str, call: Callable, args: tuple, kwargs: dict[str, Any]) -> 
     """A new tensor, in a memory format that is asked for. No memory is pinned here.
 
     Raises:
-        MissingError: a layout that is not strided.
+        LayoutError: a layout that is not strided.
     """
     words = {word: kwargs.pop(word) for word in _LAID if word in kwargs}
     if words.get("layout") not in (None, strided):
-        raise MissingError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
+        raise LayoutError(f"{name}: layout {words['layout']} is not here. Tensors are strided.")
     pinned, order = words.get("pin_memory"), words.get("memory_format")
     if pinned is not None and not isinstance(pinned, bool):
         raise named(name, wrong("pin_memory", "True or False", pinned))

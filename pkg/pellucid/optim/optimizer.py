@@ -334,7 +334,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for k, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {k}")
+            lines += [*[""] * bool(k), f"Parameter Group {k}"]
             lines += [f"    {name}: {value}" for name, value in sorted(group.items()) if name != "params"]
         return "\n".join([*lines, ")"])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any
 
 from ..autograd.grad_mode import under
@@ -18,6 +19,20 @@ def note_step() -> None:
     """A replay of a captured function takes no step of a schedule; it follows the rates that are set."""
     if (capturing := stream().capturing) is not None:
         capturing.refuse("it steps a learning-rate schedule. Step it after the call")
+
+
+def _warning(get_lr: Callable) -> Callable:
+    """A `get_lr` that says what to call in its place, where no step calls it."""
+
+    @wraps(get_lr)
+    def found(self: LRScheduler) -> list[float]:
+        if not self._get_lr_called_within_step:
+            warn(
+                f"{type(self).__name__}: get_lr() computes a step. Call get_last_lr() for the present rates."
+            )
+        return get_lr(self)
+
+    return found
 
 
 def warn_of_epoch(scheduler: LRScheduler) -> None:
@@ -60,9 +75,13 @@ class LRScheduler:
     Source: https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
     """
 
+    _get_lr_called_within_step = False
+
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         constructed(cls)
+        if "get_lr" in vars(cls) and cls.__module__.startswith("pellucid."):
+            cls.get_lr = _warning(cls.get_lr)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_is_optimizer(self, optimizer)
@@ -116,7 +135,12 @@ class LRScheduler:
     def _update_lr(self, epoch: int | None = None) -> None:
         """Go to the next step, or to this one, and set its rates."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr() if epoch is None else self._get_closed_form_lr())
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr() if epoch is None else self._get_closed_form_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set(rates)
 
     def _warn_of_order(self) -> None:
         """Say at the first step if the optimizer has taken none, which leaves the first rate out."""

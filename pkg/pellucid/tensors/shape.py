@@ -114,15 +114,21 @@ def axis(dim: int, rank: int) -> int:
     return dim % span
 
 
+# Of tensors along some of whose axes something is done.
+_MOST_AXES = 64
+
+
 def axes(dim, rank: int) -> tuple[int, ...]:
     """Sorted, distinct axes of a ``dim`` argument: ``None`` and ``()`` are all of them.
 
     Raises:
         DimensionError: one is out of range.
-        ShapeError: one appears twice.
+        ShapeError: one appears twice, or there are more than 64, as in PyTorch.
     """
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(rank))
+    if rank > _MOST_AXES:
+        raise ShapeError(f"dim {dim} of {rank} axes: at most {_MOST_AXES} can be named. Reshape the tensor.")
     if not isinstance(dim, (tuple, list)):
         dim = (dim,)
     result = [axis(d, rank) for d in dim]

@@ -426,8 +426,7 @@ class Tensor(Portable):
     ) -> Tensor:
         """In-place form of `baddbmm`: writes the result into this tensor and returns it."""
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of
-        which PyTorch raises an error."""
+        """1 with the probability that ``input`` gives, else 0."""
     def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill with 1 of probability ``p``, else 0."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd.anomaly import PACKAGE, _site, detect_anomaly
+from ..autograd.anomaly import PACKAGE, _site, set_detect_anomaly
 from ..errors import GradientError, PellucidError
 from ..nn.modules.module import Module
 from ..op.call_path import call_path
@@ -121,7 +121,7 @@ def diagnosis(loss_of: Callable[[], Tensor], batches: Sequence[Any]) -> str:
     try:
         with watched():
             loss_of()
-        with detect_anomaly():
+        with set_detect_anomaly(True):
             loss_of().backward()
     except PellucidError as error:
         return str(error)

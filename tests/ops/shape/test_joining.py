@@ -86,3 +86,18 @@ def test_out_may_be_what_is_joined(device):
     x = pellucid.arange(12, device=device).reshape(4, 3)
     pellucid.cat([x[2:], x[:2]], out=x)
     equal(x, torch.arange(12).reshape(4, 3).roll(2, 0))
+
+
+def test_padding_by_nothing_is_a_copy():
+    for lib in (torch, pellucid):
+        x = lib.ones(1, 2, 3, device="cpu")
+        for mode in ("constant", "reflect", "replicate", "circular"):
+            for pad in ((0, 0), (-1, 0)):
+                lib.nn.functional.pad(x, pad, mode=mode).zero_()
+        assert x.sum().item() == 6
+
+
+def test_other_layouts_are_refused():
+    for lib in (torch, pellucid):
+        with pytest.raises(ValueError, match="strided"):
+            lib.signal.windows.hann(5, layout=lib.sparse_coo)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...errors import RangeError
 from ...op.declaration import elementwise, op
 from ...op.rules import floating, in_one_dtype
 from ...tensors.tensor import Tensor
@@ -40,6 +41,9 @@ def huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
 
 
 def _bernoulli_reference(input, target):
+    for name, values in (("input", input), ("target", target)):
+        if not ((values >= 0) & (values <= 1)).all():
+            raise RangeError(f"all elements of {name} must be between 0 and 1. Pass it through sigmoid().")
     with np.errstate(divide="ignore", invalid="ignore"):
         yes, no = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
     return -(target * yes + (1 - target) * no)
@@ -60,4 +64,5 @@ def _bernoulli_reference(input, target):
     public="binary_cross_entropy",
 )
 def bernoulli(input: Tensor, target: Tensor) -> Tensor:
-    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100."""
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100. On the webgpu
+    device, where nothing waits for values, what is no probability gives NaN."""

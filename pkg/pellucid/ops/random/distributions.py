@@ -223,8 +223,10 @@ def randperm(
 
 
 def _chance(input, seed_low, seed_high, offset_low, offset_high):
+    if not ((input >= 0) & (input <= 1)).all():
+        raise RangeError("all probabilities must be between 0 and 1.")
     drawn = uniform(input.shape, seed_low, seed_high, offset_low, offset_high)
-    return np.where((input >= 0) & (input <= 1), drawn < input, nan).astype(input.dtype)
+    return (drawn < input).astype(input.dtype)
 
 
 # By the bits: a compiler may take for granted that nothing is NaN.
@@ -253,8 +255,7 @@ def chance_block(
 @function(method=True, aten=("bernoulli.default", "bernoulli.p"))
 @composed(input=zeros)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that ``input`` gives, else 0; NaN where that is not between 0 and 1, of which
-    PyTorch raises an error.
+    """1 with the probability that ``input`` gives, else 0.
 
     Args:
         input: probabilities; with ``p`` a tensor of which shape, dtype and device count.
@@ -262,7 +263,8 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
     Raises:
         DTypeError: the input is not floating point, and there is no ``p``.
-        RangeError: ``p`` is not between 0 and 1.
+        RangeError: ``p`` is not between 0 and 1, or on the cpu device an element of ``input``. On webgpu
+            nothing waits for values: there it gives NaN.
     """
     m = input._meta
     if p is not None:

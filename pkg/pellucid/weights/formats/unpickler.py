@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ...device import device as Device
-from ...errors import FormatError
+from ...errors import FormatError, UnsafeError
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.formats import strided
@@ -83,7 +83,7 @@ class Unpickler:
             self._refuse(f"it has {len(data)} bytes, and at most {_MOST_BYTES} are read")
 
     def _refuse(self, what: str) -> NoReturn:
-        raise FormatError(f"{self._name}: at byte {self._at} of its pickle, {what}.")
+        raise UnsafeError(f"{self._name}: at byte {self._at} of its pickle, {what}.")
 
     def _take(self, count: int) -> bytes:
         if count > len(self._data) - self._at:
