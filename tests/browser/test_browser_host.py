@@ -35,6 +35,12 @@ def _windows_uploads_and_reads(selenium, source):
         data, status = host.read(host.begin_read(5, 0, 400))
         assert array("I", data.tobytes()).tolist() == [2 * i + 7 for i in range(100)]
         assert status == (0,) * 16
+        # Two launches of which the second word is 1 and 0 in turns: 1, 0, 1.
+        turns = [host.launch(step, array("I", [n, 5, 0]).tobytes(), (2,), 2, 1, 1, 1) for n in (100, 99)]
+        runs = [turns[0] << 3 | RUN, 5, 3, turns[1] << 3 | RUN, 5, 4, turns[1] << 3 | RUN, 5, 6]
+        host.submit(array("I", runs))
+        data, _ = host.read(host.begin_read(5, 0, 400))
+        assert array("I", data.tobytes()).tolist() == [10] * 99 + [2 * 99 + 7 + 3]
         host.write(6, 10, 0, memoryview(b"0123456789"))
         assert host.read(host.begin_read(6, 3, 6))[0].tobytes() == b"345678"
         assert host.read(host.begin_read(6, 0, 0))[0].nbytes == 0

@@ -7,7 +7,7 @@ import house
 LONGEST = 400
 # Files that are longer, and how long they may be. A file that shrinks below takes its row with it.
 LONGER = {
-    "device/native.py": 448,
+    "device/native.py": 443,
     "device/stream.py": 701,
     "op/plan_text/forms.py": 520,  # written by scripts/reference
     "op/symbols.py": 547,

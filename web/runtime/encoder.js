@@ -37,6 +37,7 @@ export class Encoder {
     this.pass = null;
     this.encoded = 0;
     this.boundPipeline = this.boundGroup = this.lastLaunch = null;
+    this.turn = 0; // the word of the last run of a launch that takes turns
     this.at = 0;
     this.arena = new Arena(device, pipelines);
     this.staging = new Staging(device);
@@ -79,7 +80,7 @@ export class Encoder {
         case RUN: {
           const launch = launches[payload];
           if (launch === undefined) throw new Error("the window is damaged");
-          const { pipeline, count, patches } = launch;
+          const { pipeline, count, patches, turn } = launch;
           if (pipeline.gpu === null) {
             if (this.backlog.holds(pipeline)) return pipeline;
             if (pipeline.broken === null) pipeline.finish();
@@ -107,8 +108,9 @@ export class Encoder {
             this.boundGroup = launch.group;
           }
           const params = launch.words;
-          if (params.length > 0 && (launch !== this.lastLaunch || patches.length > 0)) {
+          if (params.length > 0 && (launch !== this.lastLaunch || patches.length > 0 || turn >= 0)) {
             for (let i = 0; i < patches.length; i++) params[patches[i]] = words[at++];
+            if (turn >= 0) this.turn = params[turn] = 1 - this.turn;
             if (launch.step === 0) pass.setImmediates(0, params);
             else arena.bind(pass, launch);
           }

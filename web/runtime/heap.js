@@ -32,7 +32,7 @@ export class HeapStream {
     return this.stream.pipelineLater(text, bindings, paramsBytes, immediate, label, compact);
   }
 
-  launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z) {
+  launch(pipeline, params, paramsBytes, patches, patchCount, x, y, z, turn) {
     return this.stream.launch(
       pipeline,
       this.#bytes(params, paramsBytes),
@@ -40,6 +40,7 @@ export class HeapStream {
       x,
       y,
       z,
+      turn,
     );
   }
 

@@ -2,9 +2,9 @@
 
 /**
  * A launch of `pipeline` over (x, y, z) workgroups. `params`: bytes of the parameter block; `patches`: the words of it
- * that each run brings. `most` is the device's limit of workgroups per dimension.
+ * that each run brings. `most` is the device's limit of workgroups per dimension; `turn` as in `Stream.launch`.
  */
-export function makeLaunch(pipeline, params, patches, x, y, z, most) {
+export function makeLaunch(pipeline, params, patches, x, y, z, most, turn) {
   const { label, paramsBytes, layout, step } = pipeline;
   if (params.length !== paramsBytes) {
     throw new RangeError(
@@ -19,7 +19,7 @@ export function makeLaunch(pipeline, params, patches, x, y, z, most) {
   const words = new Uint32Array(Math.ceil(paramsBytes / 4));
   new Uint8Array(words.buffer).set(params);
   const positions = Uint32Array.from(patches);
-  if (positions.some((position) => position >= words.length)) {
+  if (turn >= words.length || positions.some((position) => position >= words.length)) {
     throw new RangeError(`${label}: a patch lies outside the ${words.length} words of the parameters`);
   }
   return {
@@ -28,6 +28,7 @@ export function makeLaunch(pipeline, params, patches, x, y, z, most) {
     count: layout.count,
     words, // the template; a run overwrites its patches in place
     patches: positions,
+    turn,
     step,
     arenaGroup: null,
     x,

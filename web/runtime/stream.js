@@ -77,8 +77,11 @@ export class Stream {
     return this.pipelines.warm(source, bindings, paramsBytes, immediate, label);
   }
 
-  /** Id of a launch. `params`: bytes of the parameter block; `patches`: the words of it that each run brings. */
-  launch(pipelineId, params, patches, x, y, z) {
+  /**
+   * Id of a launch. `params`: bytes of the parameter block; `patches`: the words of it that each run brings; `turn`: the word
+   * that is 1 and 0 in turns, from one run of such launches to the next, or -1.
+   */
+  launch(pipelineId, params, patches, x, y, z, turn = -1) {
     const pipeline = this.pipelines.made[pipelineId];
     if (pipeline === undefined) throw new RangeError(`launch: pipeline ${pipelineId} does not exist`);
     const launch = makeLaunch(
@@ -89,6 +92,7 @@ export class Stream {
       y,
       z,
       this.info.limits.maxComputeWorkgroupsPerDimension,
+      turn,
     );
     if (launch.step > 0) launch.arenaGroup = this.encoder.arena.group(launch.step);
     const id = this.unused.pop() ?? this.launches.length;

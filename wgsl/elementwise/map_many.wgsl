@@ -2,7 +2,8 @@
 //
 // An invocation makes four elements, or four words of packed ones, WORKGROUP apart. It asks for the
 // operands of all before it computes any, for no compiler moves a load past a branch of `apply`, and
-// computes all before it stores any.
+// computes all before it stores any. Of the largest results `placed` lets every other launch begin at the
+// end, where the last one left what it read and wrote in the cache.
 //
 // a, b, ...  any strides; a number instead of a tensor is a field of Params
 // out        contiguous, or any strides where it is a view of unpacked elements, written in place
@@ -27,6 +28,7 @@ fn hold(i: u32) -> Held { return Held(load_a(i)); }
 fn made(i: u32, held: Held) -> f32 { return apply(held.a); }
 fn element(i: u32) -> f32 { return made(i, hold(i)); }
 fn store_element(i: u32, value: f32) { out[i] = value; }
+fn placed(group: u32) -> u32 { return group; }
 
 @compute @workgroup_size(WORKGROUP)
 fn main(
@@ -34,7 +36,7 @@ fn main(
     @builtin(num_workgroups) count: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let first = (id.y * count.x + id.x) * (4u * WORKGROUP) + lane;
+    let first = placed(id.y * count.x + id.x) * (4u * WORKGROUP) + lane;
     if (first + 3u * WORKGROUP < params.count) {
         let held_0 = hold(first);
         let held_1 = hold(first + WORKGROUP);

@@ -109,11 +109,14 @@ class BrowserHost:
         except JsException as error:
             raise _typed(error) from None
 
-    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
-        """Id of a launch: a pipeline, the template of its parameters, the words each run patches, a grid."""
+    def launch(
+        self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int, turn: int = -1
+    ) -> int:
+        """Id of a launch: a pipeline, the template of its parameters, the words each run patches, a grid, and
+        the word that is 1 and 0 in turns, from one run of such launches to the next; -1 for none."""
         template, positions = array("B", params), array("I", patches)
         try:
-            return self._launch(pipeline, *template.buffer_info(), *positions.buffer_info(), x, y, z)
+            return self._launch(pipeline, *template.buffer_info(), *positions.buffer_info(), x, y, z, turn)
         except JsException as error:
             raise _typed(error) from None
 

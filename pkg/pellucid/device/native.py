@@ -48,23 +48,14 @@ _NO_GROUP = _Group(None, None)
 
 class _Launch:
     __slots__ = (
-        "grid",
-        "group",
-        "immediate",
-        "label",
-        "layout",
-        "length",
-        "params",
-        "patches",
-        "pipeline",
-        "reads",
-        "slot_count",
-    )
+        "grid", "group", "immediate", "label", "layout", "length", "params", "patches", "pipeline", "reads",
+        "slot_count", "turn",
+    )  # fmt: skip
 
-    def __init__(self, pipeline, params, patches, grid):
+    def __init__(self, pipeline, params, patches, grid, turn):
         self.pipeline, self.layout, self.reads, self.immediate, self.label = pipeline
         self.params = array("I", params)
-        self.patches = patches
+        self.patches, self.turn = patches, turn
         self.slot_count = len(self.reads)
         self.length = 1 + self.slot_count + len(patches)
         self.grid = grid
@@ -110,6 +101,8 @@ class NativeHost:
         self.timestamps: Timestamps | None = None
         self._window_times: list[tuple[int, int, int]] | None = None
         self._failure: str | None = None
+        # The word of the last run of a launch that takes turns.
+        self.turn = 0
         self.counts = dict.fromkeys(
             ("dispatches", "submits", "passes", "bind_groups", "pipelines", "uploads"), 0
         )
@@ -224,8 +217,10 @@ class NativeHost:
             entries=[{"binding": 0, "resource": {"buffer": self.arena, "offset": 0, "size": ARENA_STEP}}],
         )
 
-    def launch(self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int) -> int:
-        made = _Launch(self._pipelines[pipeline], params, patches, (x, y, z))
+    def launch(
+        self, pipeline: int, params: bytes, patches: tuple[int, ...], x: int, y: int, z: int, turn: int = -1
+    ) -> int:
+        made = _Launch(self._pipelines[pipeline], params, patches, (x, y, z), turn)
         number = self._unused_launches.pop() if self._unused_launches else next(self._new_launches)
         self.launches[number << CODE_BITS | RUN] = made
         return number

@@ -91,6 +91,8 @@ class NativeWindow:
         params = launch.params
         for position, value in zip(launch.patches, words[count:], strict=True):
             params[position] = value
+        if launch.turn >= 0:
+            host.turn = params[launch.turn] = 1 - host.turn
         if launch.pipeline is None:
             return  # its validation error is already waiting in failure()
         group = host.group(launch, buffers, slots)

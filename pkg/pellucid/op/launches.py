@@ -14,7 +14,7 @@ from ..errors import KernelError, ShapeError
 from ..tensors.meta import Meta
 from .expression import Map
 from .kernel.launch import fold, pack_params
-from .kernel.source import KernelSource, compact
+from .kernel.source import TURN, KernelSource, compact
 from .plan_cache import forget_plans, thin_plans
 
 
@@ -118,6 +118,7 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
     source = node.source
     params = pack_params(source, node.values)
     positions = tuple(source.fields[name].word for name in node.patched)
+    turn = source.fields[TURN].word if TURN in source.fields else -1
     immediate = 0 < len(params) <= host.info.immediates
     text = source.finish(immediate)
     pipeline = _pipelines.get(text)
@@ -142,7 +143,8 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
             raise ShapeError(f"the grid {grid} is over the device's limit. Use smaller tensors.")
         if len(_launches) >= _most[0]:
             _thin(host, pipeline)
-        node.head = head = LaunchId(host.launch(pipeline, params, positions, *grid) << CODE_BITS | RUN)
+        number = host.launch(pipeline, params, positions, *grid, turn)
+        node.head = head = LaunchId(number << CODE_BITS | RUN)
         nodes[head] = _launches[key] = known = node
     node.head = known.head
     return node.head

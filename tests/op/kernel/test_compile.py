@@ -1,5 +1,7 @@
 """`kernels.compile`: shaders of one's own, called with tensors."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,29 @@ def add(x, out, n, factor):
 
 
 axpy = kernels.compile(AXPY, name="axpy", reference=add)
+
+
+TURN = """
+@group(0) @binding(0) var<storage, read_write> out: array<u32>;
+struct Params { n: u32, host_turn: u32 }
+@group(1) @binding(0) var<uniform> params: Params;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < params.n) { out[id.x] = params.host_turn; }
+}
+"""
+
+
+def test_the_host_gives_turns_to_whatever_launch_asks_for_them():
+    turn = kernels.compile(TURN, name="turn")
+    made = [pellucid.full((n,), 7, dtype=pellucid.uint32, device="webgpu") for n in (1, 2, 1, 2, 2, 1)]
+    for out in made:
+        turn(out, grid=1, n=out.numel(), host_turn=0)
+        axpy(pellucid.ones(1, device="webgpu"), pellucid.ones(1, device="webgpu"), grid=1, n=1, factor=1)
+    values = [out.tolist() for out in made]
+    assert values[0] in ([0], [1])
+    for before, after in pairwise(values):
+        assert set(after) == {1 - before[0]}
 
 
 @pytest.mark.parametrize("device", ["cpu", "webgpu"])

@@ -7,6 +7,7 @@ import torch
 import pellucid
 from pellucid.device.stream import stream
 from pellucid.op import expression as mapping
+from pellucid.op.kernel import frame
 
 pytestmark = pytest.mark.gpu
 SIZES = [mapping.MANY - 1, mapping.MANY, mapping.MANY + 1, mapping.MANY + 767, 3 * 41 * 1021]
@@ -37,6 +38,23 @@ def test_every_element_is_made_once(count):
     a += b
     x += y
     equal(a, x)
+
+
+@pytest.mark.parametrize("count", [frame.LARGE, frame.LARGE + 1, frame.LARGE + 1700])
+def test_the_largest_results_begin_at_either_end(count):
+    (a, b), (x, y) = zip(pair(count), pair(count, seed=1), strict=True)
+    for _ in range(3):  # an odd number, so that the next ones begin at the other end
+        equal(a * b, x * y)
+    for _ in range(2):
+        a += b
+        x += y
+        equal(a, x)
+    for _ in range(4):
+        held = a * 2
+        c = (held + b).relu()
+        stream().flush()
+        equal(c, (x * 2 + y).relu())
+        equal(held, x * 2)
 
 
 def test_layouts():

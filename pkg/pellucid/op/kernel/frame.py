@@ -6,13 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .source import load
+from .source import TURN, load
 
 WORKGROUP = 64
 # From so many elements on an invocation makes four, and all its loads are on their way before the first
 # store: on a GPU four times the bytes per second of one element each (docs/performance.md).
 MANY = 1 << 16
 _MANY_WORKGROUP, _MANY_EACH = 256, 4
+# From so many on every other launch goes from the last workgroup to the first: what the launch before it read
+# and wrote last is still in the cache, which does not hold all of it.
+LARGE = 1 << 22
+_FROM_END = "(params.count - 1u) / (4u * WORKGROUP) - group"
 # What takes its words of the block that four neighbours share (wgsl/parts/number/philox.wgsl).
 _RANDOM = re.compile(r"\b(?:random_word|uniform_of|normal_of)\(")
 
@@ -66,6 +70,16 @@ def element_of(text: Text, element: str, body: str, loads: Mapping[str, tuple[st
     ]
 
 
+def _placed(text: Text, takes_turns: bool) -> str:
+    """The function that says which workgroup of elements one makes, counted from the end in every other
+    launch if they take turns."""
+    place = "group"
+    if takes_turns:
+        place = f"select(group, {_FROM_END}, {text.scalar(TURN, 'u32')} != 0u)"
+        text.values[TURN] = 0
+    return f"fn placed(group: u32) -> u32 {{ return {place}; }}"
+
+
 def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
     """A kernel around the functions that make an element: the file whose main it has, text, workgroups.
 
@@ -82,6 +96,8 @@ def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -
     if many:
         is_random = any(_RANDOM.search(function) for function in text.functions)
         name = "elementwise/map_quads" if is_random else "elementwise/map_many"
+        if not is_random:
+            text.functions.append(_placed(text, invocations >= LARGE))
     else:
         name = "elementwise/map"
     file = load(name).text

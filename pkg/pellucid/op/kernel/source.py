@@ -66,6 +66,10 @@ _SIZES = {
 }
 
 
+# The field of Params that the host makes 0 and 1 in turns, from one run of a kernel that has it to the next.
+TURN = "host_turn"
+
+
 @lru_cache(_MOST_TEXTS)
 def _declarations(
     name: str, text: str
