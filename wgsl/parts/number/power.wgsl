@@ -12,10 +12,11 @@ fn power(a: f32, b: f32) -> f32 {
     let b_bits = bitcast<u32>(b);
     // of any bits; all but few are the power, and one branch is left for the others
     let log = power_log(a_bits, 0u);
-    let about = bitcast<u32>(b * (log.x + log.y)) & 0x7fffffffu;
-    let found = power_of_log(log, b);
+    let about = b * (log.x + log.y);
+    let found = power_of_log(log, b, about);
     let near = bitcast<f32>(bitcast<u32>(found.p) + (found.n << 23u));
-    let is_plain = a_bits - 0x800000u < 0x7f000000u && b_bits != 0x3f000000u && about <= 0x42fa0000u;
+    let is_plain = a_bits - 0x800000u < 0x7f000000u && b_bits != 0x3f000000u
+        && (bitcast<u32>(about) & 0x7fffffffu) <= 0x42fa0000u;
     if (!is_plain || b == power_float(power_round(b))) { return power_case(a, b, is_plain, near); }
     return near;
 }
@@ -72,8 +73,8 @@ fn power_case(a: f32, b: f32, is_plain: bool, near: f32) -> f32 {
     let about = b * (log.x + log.y);
     var size = select(0.0, infinity(1.0), about > 0.0);
     if (about > -151.0 && about < 129.0) {
-        let found = power_of_log(log, b);
-        size = scaled(found.p, bitcast<i32>(found.n - 2u * 0x4b400000u));
+        let found = power_of_log(log, b, about);
+        size = scaled(found.p, bitcast<i32>(found.n - 0x4b400000u));
     }
     return select(size, -size, is_negative && odd);
 }
@@ -123,24 +124,21 @@ fn power_log(a: u32, lift: u32) -> vec2<f32> {
     return vec2<f32>(high, ends + (s_hidden * 6.2445679e-4 + (s_rest * 2.8853901 + tail)));
 }
 
-// p 2^n, with n in the last bits of twice 1.5 * 2^23 and p from 0.7 to 1.42.
+// p 2^n, with n in the last bits of 1.5 * 2^23 and p from 0.7 to 1.42.
 struct PowerParts {
     p: f32,
     n: u32,
 }
 
-// 2^(b log)
-fn power_of_log(log: vec2<f32>, b: f32) -> PowerParts {
-    // the exact part of the product, of which whole numbers are taken off, and the small ones
+// 2^(b log), where the product is about `about`
+fn power_of_log(log: vec2<f32>, b: f32, about: f32) -> PowerParts {
+    // the exact part of the product, of which the whole number is taken off without rounding, and the small ones
+    let n = power_round(about);
     let b_head = power_head(b);
-    let product = b_head * log.x;
-    let n_product = power_round(product);
     // the sign of a power of 2 is 0, as in power_log
-    let hidden = bitcast<f32>(bitcast<u32>(log.x) ^ (n_product & 0x80000000u));
-    let parts = (product - power_float(n_product)) + ((b - b_head) * hidden + b * log.y);
-    let n_parts = power_round(parts);
+    let hidden = bitcast<f32>(bitcast<u32>(log.x) ^ (n & 0x80000000u));
     // 2^r, r from -1/2 to 1/2
-    let r = parts - power_float(n_parts);
+    let r = (b_head * log.x - power_float(n)) + ((b - b_head) * hidden + b * log.y);
     var p = 1.5352317e-4;
     p = p * r + 1.3400170e-3;
     p = p * r + 9.6184500e-3;
@@ -148,7 +146,7 @@ fn power_of_log(log: vec2<f32>, b: f32) -> PowerParts {
     p = p * r + 0.24022648;
     p = p * r + 0.69314720;
     p = p * r + 1.0;
-    return PowerParts(p, n_product + n_parts);
+    return PowerParts(p, n);
 }
 
 fn power_u32(a: u32, b: u32) -> u32 {
