@@ -44,8 +44,8 @@ class Executed:
 
         return make
 
-    def _launch(self, pipeline, params, patches, x, y, z):
-        number = self._host_launch(pipeline, params, patches, x, y, z)
+    def _launch(self, pipeline, params, patches, *grid_and_turn):
+        number = self._host_launch(pipeline, params, patches, *grid_and_turn)
         file, bindings = self._pipelines[pipeline]
         self._launches[number << CODE_BITS | RUN] = Launch(file, bindings, 1 + bindings + len(patches))
         return number
