@@ -144,8 +144,17 @@ def test_questions_and_modes():
         with t.inference_mode():
             assert not t.is_grad_enabled()
             assert t.is_inference_mode_enabled()
-        with t.no_grad(), t.inference_mode(False):
-            assert t.is_grad_enabled()
+            with t.no_grad():
+                assert t.is_inference_mode_enabled()
+            with t.inference_mode(False):
+                assert not t.is_inference_mode_enabled()
+            assert t.is_inference_mode_enabled()
+        with t.no_grad():
+            assert not t.is_inference_mode_enabled()
+            with t.inference_mode(False):
+                assert t.is_grad_enabled()
+        assert t.inference_mode(t.is_inference_mode_enabled)() is True
+        assert not t.is_inference_mode_enabled()
         assert t.inference_mode(t.is_grad_enabled)() is False
         assert t.typename(t.nn.Linear(1, 1)).endswith("linear.Linear")
         assert (t.sym_max(1, 2), t.sym_min(1, 2.0), t.sym_int(2.7), t.sym_float(2)) == (2, 1.0, 2, 2.0)

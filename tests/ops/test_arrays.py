@@ -108,3 +108,24 @@ def test_complex_numbers_lose_no_part():
         for pooled in (F.max_pool1d, F.adaptive_max_pool1d):
             with pytest.raises(TypeError, match="complex"):
                 pooled(z[None], 2)
+
+
+@pytest.mark.filterwarnings("ignore:__array_wrap__ must accept")  # of PyTorch
+def test_functions_of_numpys_make_tensors_of_tensors():
+    for lib in (torch, pellucid):
+        x = lib.tensor([0.0, 4.0], device="cpu")
+        for made in (np.sqrt(x), np.add(x.numpy(), x), np.maximum(x, 2.0), np.isnan(x)):
+            assert isinstance(made, lib.Tensor)
+        assert np.sqrt(x).tolist() == [0, 2]
+        assert np.add(x.numpy(), x).dtype is lib.float32
+        kept = x.numpy()
+        kept += x
+        assert isinstance(kept, np.ndarray)
+
+
+def test_sizes_and_numbers_that_pytorch_refuses():
+    for lib in (torch, pellucid):
+        with pytest.raises(TypeError, match="size"):
+            lib.full(2, 1)
+        with pytest.raises((ValueError, RuntimeError)):
+            lib.tensor([2**70])

@@ -14,6 +14,11 @@ from ..errors import GradientError
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 
 
+class _Inference(int):
+    """What says that ops do not record, as False does, and that inference mode is on."""
+
+
+_INFERENCE: Any = _Inference(0)
 # Whether a level of `forward_ad` is open, whose tangents are in the graph.
 _is_kept: ContextVar[bool] = ContextVar("is_kept", default=False)
 
@@ -34,7 +39,7 @@ def _check(mode: bool) -> None:
 
 def is_grad_enabled() -> bool:
     """Whether ops record the graph now."""
-    return grad_enabled.get()
+    return bool(grad_enabled.get())
 
 
 class set_grad_enabled:
@@ -134,8 +139,10 @@ class _Mode:
 
     def __enter__(self):
         self._check(self._mode)
-        self._before.append(grad_enabled.get())
-        grad_enabled.set(self._mode)
+        before = grad_enabled.get()
+        self._before.append(before)
+        # Inference mode lasts within `no_grad`.
+        grad_enabled.set(before if before is _INFERENCE and not self._mode else self._mode)
 
     def __exit__(self, *exc):
         grad_enabled.set(self._before.pop())
@@ -178,11 +185,15 @@ class enable_grad(_Mode):
 
 
 class inference_mode(no_grad):
-    """`no_grad`; with ``mode=False`` `enable_grad`."""
+    """`no_grad`, and `is_inference_mode_enabled`; with ``mode=False`` `enable_grad`. Tensors that are made
+    within are like all others: `Tensor.is_inference` is never true.
+
+    Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html
+    """
 
     def __new__(cls, mode=True) -> Any:
         self = object.__new__(cls)
-        self._mode = mode is False
+        self._mode = True if mode is False else _INFERENCE
         if isinstance(mode, bool):
             return self
         self.__init__()
@@ -216,8 +227,8 @@ class set_multithreading_enabled:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether ops do not record: inference mode is `no_grad` here."""
-    return not is_grad_enabled()
+    """Whether `inference_mode` is on, in which ops do not record."""
+    return grad_enabled.get() is _INFERENCE
 
 
 __all__ = [

@@ -127,7 +127,11 @@ def group_norm(
     return channels.group_norm(input, num_groups, weight, bias, eps)
 
 
-@function(exports="nn.functional", ours="the form of nn.functional; `pellucid.batch_norm` is that of ATen")
+@function(
+    exports="nn.functional",
+    ours="the form of nn.functional; `pellucid.batch_norm` is that of ATen",
+    node="NativeBatchNorm",
+)
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,

@@ -78,6 +78,8 @@ def tensor(
             raise ShapeError(f"tensor: nested lists must have equal lengths ({error}).") from None
         if array.dtype.kind == "O" or (array.dtype.kind == "f" and array.ndim and dtype and dtype.is_integer):
             array = _of_each(np.asarray(data, object), array, dtype)
+        if array.dtype.kind == "O" and array.size and all(isinstance(v, int) for v in array.flat):
+            raise RangeError("tensor: an integer does not fit int64. Give smaller integers, or floats.")
         if array.dtype.kind not in "biufc":
             raise ArgumentError(
                 f"tensor: cannot make a tensor of {type(data).__name__}; give numbers, nested lists or an "
@@ -220,6 +222,11 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return Tensor(
         CpuStorage(owner.ravel(order="K")), meta(array.shape, d, Device("cpu"), strides), begin // size
     )
+
+
+def from_ufunc(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What a function of numpy's makes of a tensor: a tensor, as in PyTorch."""
+    return from_numpy(np.asarray(array))
 
 
 def asarray(

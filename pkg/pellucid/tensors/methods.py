@@ -26,7 +26,7 @@ from ..ops.shape.transfer import transfer
 from ..quant.rows import moved
 from . import dispatch, formats, indexing, queries
 from .absent import public, refuse_methods
-from .construct import rebuild, tensor
+from .construct import from_ufunc, rebuild, tensor
 from .dtypes import LARGEST_HALF, DType
 from .html import picture
 from .printing import describe
@@ -307,6 +307,7 @@ QUERIES = (
 )  # fmt: skip
 
 OPERATORS = {
+    "__array_wrap__": from_ufunc,
     "__add__": arithmetic.add,
     "__radd__": arithmetic.add,
     "__sub__": arithmetic.sub,

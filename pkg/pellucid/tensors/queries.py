@@ -45,7 +45,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor is one of inference mode: never, since `inference_mode` is `no_grad` here."""
+    """Whether the tensor is one of inference mode: never, since those that it makes are like others."""
     _tensor(input, "is_inference")
     return False
 

@@ -93,6 +93,8 @@ def full(size, fill_value, *, dtype: DType | None = None, device=None, requires_
         >>> torch.full((2,), 3.5, device="cpu").tolist()
         [3.5, 3.5]
     """
+    if isinstance(size, (int, Tensor)):
+        raise ArgumentError(f"full: size must be several lengths, not {size!r}. Give ({size!r},).")
     if isinstance(fill_value, complex):
         made = tensor(fill_value, dtype=dtype, device=device)
         return _finish(made.expand(sizes((size,))).clone(), requires_grad)
