@@ -134,8 +134,8 @@ def along(name, *arguments, **options):
 
 
 ALONG = (
-    "sum", "mean", "logsumexp", "var", "std", "softmax", "log_softmax", "cumsum", "cumprod", "amax",
-    "amin"
+    "sum", "mean", "nanmean", "logsumexp", "var", "std", "softmax", "log_softmax", "cumsum", "cumprod",
+    "amax", "amin",
 )  # fmt: skip
 REDUCTIONS = {
     **{name: along(name) for name in ALONG},

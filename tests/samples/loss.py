@@ -79,7 +79,8 @@ SAMPLES: dict[str, list[Sample]] = {
         S(normal(2, 5, 3, 4), below(5, 2, 3, 4), reduction="none").but(layouts=("contiguous", "offset"))
     ],
     "nn.functional.cross_entropy": [
-        S(x, classes), weighted("cross_entropy", 3 * x, ignored, weight, label_smoothing=0.2),
+        S(x, classes), S(x, classes).but(grad=False, alone=True),
+        weighted("cross_entropy", 3 * x, ignored, weight, label_smoothing=0.2),
         S(3 * x, chances / chances.sum(1, keepdims=True)),
         S(normal(5), np.array(3)), weighted("cross_entropy", normal(2, 5, 3, 4), below(5, 2, 3, 4), weight,
             reduction="sum"), S(nothing(0, 4), below(4, 0)),

@@ -101,15 +101,20 @@ SAMPLES: dict[str, list[Sample]] = {
         *empties(), *WRONG],
     "logsumexp": [
         *[S(30 * normal(6, 7), **way) for way in ({"dim": 0}, {"dim": 1, "keepdim": True}, {"dim": (0, 1)})],
-        *[S(low, d).but(grad=False) for d in (0, 1, (0, 1))], *empties(False), bad("out of range", x, 5)
+        *[S(low, d).but(grad=False) for d in (0, 1, (0, 1))], *empties(False), bad("out of range", x, 5),
+        *[S(30 * normal(*n), d).but(grad=False, **shared) for n, d in (((2, 9001), 1), ((2003, 40), 0))],
     ],
     **{name: [
         *over(x + 5, rtol=3e-5), S(x, 1, correction=0), S(x, (0, 1), correction=0, keepdim=True),
         S(x, 0, unbiased=False),
         S(normal(6, 700) + 5, 1).but(rtol=1e-4), *empties(), *WRONG,
-        S(normal(2, 9001) + 5, 1).but(rtol=1e-4, grad=False, **shared),
+        # a page runs the first of these
+        *[S(scale * normal(*n) + 5, d).but(rtol=1e-4, grad=False, **shared) for n, d, scale in (
+            ((2, 9001), 1, 1), ((2, 65, 33), 1, 1e-3), ((70, 32), 0, 1e19), ((2003, 40), 0, 1),
+        )[:: 1 if name == "var" else -1]],
         # squares that add up past float32, beside some that do not
-        S(far, 1).but(**shared), S(far, 0), S(far, correction=0).but(grad=False), S(1e6 * far[0]),
+        S(far, 1).but(**shared), S(far.T.repeat(10, 1), 0).but(grad=False, **shared), S(far, 0),
+        S(far, correction=0).but(grad=False), S(1e6 * far[0]),
         S(far, 1).but(dtype="bfloat16", rtol=1e-2, second=False),
         bad("take floating point", below(9, 3)), bad("take floating point", below(2, 3, 2) > 0, 1),
         # sums past float32
@@ -145,6 +150,8 @@ SAMPLES: dict[str, list[Sample]] = {
         *[S(x, d) for d in (0, 1, -1)], *each(DTYPES, small, 0),
         no_axes.but(args=(np.array(3.5, np.float32), 0)), S(big, 1),
         *[S(normal(3, n), -1).but(rtol=1e-4, atol=2e-3, second=False, **shared) for n in (1, 300, 9001)],
+        *[S(normal(*n), d).but(rtol=1e-4, atol=1e-3, grad=False, **shared)
+          for n, d in (((300, 40), 0), ((2, 70, 33), 1))],
         S(below(18, 7, 9000) - 9, 0).but(layouts=("contiguous",)), S(small, 0, dtype="int64").but(grad=False),
         S((normal(2, 5000) + 1j * normal(2, 5000)).astype(np.complex64), 1).but(
             rtol=1e-4, atol=2e-3, grad=False, layouts=("contiguous",), **shared),
@@ -159,6 +166,7 @@ SAMPLES: dict[str, list[Sample]] = {
             S(np.array([-np.inf, 2**40, np.inf, -(2.0**40)], np.float32), 0),
             S(np.array([3, -(2**62), 3, 2**62, 2**62 - 1]), 0), S(normal(2, 3000), 1).but(**FLAT),
             *each(DTYPES[:-1], distinct, 1), S(nothing(0, 3), 0).but(grad=False), *WRONG,
+            S(normal(300, 40), 0).but(grad=False, **shared),
         ]
         for name in ("cummax", "cummin")
     },
@@ -168,6 +176,7 @@ SAMPLES: dict[str, list[Sample]] = {
         S(np.array([[-np.inf, -np.inf, 3, -np.inf], [1, np.inf, 2, np.inf], [0, np.nan, 1, -np.inf]],
         np.float32), 1).but(grad=False),
         *each(("float16", "bfloat16"), small, 1), S(nothing(0, 3), 0).but(grad=False), *WRONG,
+        S(normal(300, 40), 0).but(rtol=1e-4, grad=False, **shared),
     ],
     "cumprod": [
         *[S(uniform(0.5, 1.5, 3, 4, 5), d) for d in (0, 1, -1)], S(zeros, 1).but(rtol=1e-4),

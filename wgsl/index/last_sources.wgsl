@@ -7,7 +7,7 @@
 // last   (outer, limit, inner)     u32
 // grid   one workgroup per 4 * WORKGROUP sources; a lane has four, WORKGROUP apart
 // turns  4
-// uses   scatter_place, status
+// uses   scatter_place
 
 const WORKGROUP = 64u;
 

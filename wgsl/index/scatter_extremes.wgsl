@@ -7,7 +7,7 @@
 // src    (outer, sources, inner)   contiguous
 // words  (outer, limit, inner)     u32, those of what is there before
 // grid   one workgroup per WORKGROUP sources, one lane each
-// uses   scatter_place, status
+// uses   scatter_place
 
 alias T = f32;
 const WORKGROUP = 64u;

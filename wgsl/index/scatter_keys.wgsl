@@ -5,7 +5,7 @@
 //        largest u32)
 // out    (outer, sources, inner)   u32
 // grid   one workgroup per WORKGROUP elements, one lane each
-// uses   scatter_place, status
+// uses   scatter_place
 
 const WORKGROUP = 64u;
 

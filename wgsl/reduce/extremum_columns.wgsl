@@ -11,7 +11,7 @@
 // grid     one workgroup per WORKGROUP outputs, one lane each: neighbours in `inner` read
 //          neighbouring words
 // turns    chunk // 4 + 2
-// uses     order, extremum
+// uses     extremum
 
 alias T = f32;
 const WORKGROUP = 64u;

@@ -10,7 +10,7 @@
 // indices  (outer, parts, inner)     int64
 // grid     one workgroup per output; its lanes stride over r
 // turns    chunk // WORKGROUP // 4 + 128
-// uses     order, extremum, workgroup_first
+// uses     extremum, workgroup_first
 
 alias T = f32;
 const WORKGROUP = 256u;

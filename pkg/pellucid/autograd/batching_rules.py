@@ -183,8 +183,8 @@ def _last_axes(o: Op, values: tuple, level: Level) -> Any:
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(
         ("sum", "mean", "prod", "any", "all", "amax", "amin", "argmax", "argmin", "max", "min", "softmax",
-         "log_softmax", "cumsum", "cumprod", "running_max", "log_scan", "sort", "topk", "sum_of_squares",
-         "squares_about_mean"),
+         "log_softmax", "cumsum", "cumprod", "running_max", "log_scan", "log_of_sum", "sort", "topk",
+         "sum_of_squares", "squares_about_mean", "known_mean"),
         _along,
     ),
     "view_size": _view_size, "expand_size": _expand_size, "squeeze": _squeeze,

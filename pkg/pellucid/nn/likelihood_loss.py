@@ -3,16 +3,17 @@ Leibler."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..autograd.composed import composed
 from ..autograd.edges import labelled
-from ..autograd.formulas import without
 from ..errors import DTypeError, RangeError, ShapeError
 from ..op.arguments import boolean, number
 from ..op.public import function
 from ..ops.elementwise.activations import logsigmoid, softplus
-from ..ops.elementwise.losses import bernoulli
+from ..ops.elementwise.losses import bernoulli, divergence
 from ..ops.index.gather import gather
-from ..ops.norm.softmax import log_softmax
+from ..ops.norm.softmax import log_share, log_softmax
 from ..tensors.dtypes import bool_
 from ..tensors.shape import index
 from ..tensors.tensor import Tensor
@@ -58,6 +59,23 @@ def nll_loss(
         IndexError: a target is not a class; raised by the next read.
     """
     k = _class_axis("nll_loss", input, target)
+    return _of_classes(lambda safe: _picked(input, k, safe), input, target, weight, ignore_index, reduction)
+
+
+def _picked(input: Tensor, k: int, places: Tensor) -> Tensor:
+    """The elements of an axis at one place of each line."""
+    return gather(input, k, places.unsqueeze(k)).squeeze(k)
+
+
+def _of_classes(
+    pick: Callable[[Tensor], Tensor],
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor:
+    """`nll_loss`, of what ``pick`` says that targets which are classes have."""
     # Of any width, where PyTorch takes int64 and uint8: numpy's integers have 32 bits in a page.
     if not target.dtype.is_integer:
         raise DTypeError(
@@ -65,7 +83,7 @@ def nll_loss(
         )
     ignored = target == index(ignore_index, "ignore_index")
     safe = target.masked_fill(ignored, 0)
-    picked = -gather(input, k, safe.unsqueeze(k)).squeeze(k)
+    picked = -pick(safe)
     if weight is None:
         factor = ignored.logical_not().to(input.dtype)
     else:
@@ -112,6 +130,13 @@ def cross_entropy(
     k = 0 if input.dim() == 1 else 1
     if target.dtype.is_floating_point:
         return _with_probabilities(input, target, weight, reduction, label_smoothing, k)
+    if not label_smoothing and _is_read_once(input):
+        k = _class_axis("nll_loss", input, target)
+
+        def pick(safe: Tensor) -> Tensor:
+            return log_share(_picked(input, k, safe), input, k)
+
+        return _of_classes(pick, input, target, weight, ignore_index, reduction)
     logs = log_softmax(input, k)
     loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
@@ -132,6 +157,12 @@ def cross_entropy(
         smooth = reduced(smooth, reduction)
     share = label_smoothing / input.shape[k]
     return loss * (1 - label_smoothing) + smooth * share
+
+
+def _is_read_once(input: Tensor) -> bool:
+    """Whether no derivative asks for the logarithms of all classes."""
+    is_plain = input._node is None and not getattr(input, "is_batched", False)
+    return is_plain and input.dtype.is_floating_point and input.device.type == "webgpu"
 
 
 def _along(weight: Tensor | None, input: Tensor, k: int) -> Tensor | None:
@@ -237,16 +268,6 @@ def binary_cross_entropy_with_logits(
     return labelled("BinaryCrossEntropyWithLogitsBackward0", loss)
 
 
-def _entropy_grad(g, target):
-    return without(g * target.log(), (g == 0) | (target == 0)) + g * (target / target)
-
-
-@composed(name="xlogy", target=_entropy_grad)
-def _entropy(target: Tensor) -> Tensor:
-    """``target * log(target)``, 0 at 0."""
-    return (target * target.log()).masked_fill(target == 0, 0.0)
-
-
 @function(exports="nn.functional")
 @takes_older()
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -260,6 +281,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     """
     no_integers("kl_div", input, target)
     is_log = boolean(log_target, "log_target")
-    loss = target.exp() * (target - input) if is_log else _entropy(target) - target * input
+    loss = target.exp() * (target - input) if is_log else labelled("SubBackward0", divergence(input, target))
     count = input.shape[0] if input.dim() else 1
     return loss.sum() / count if reduction == "batchmean" else reduced(loss, reduction)

@@ -11,7 +11,7 @@ from .aliases import name_aliases
 _FILES = {
     "elementwise": "arithmetic division clamp bitwise comparison functions rounding activations numbers "
     "complex gamma bessel probability polynomials fake_quantize",
-    "reduce": "reductions truth extremum variance order_statistics differences scan running",
+    "reduce": "reductions truth extremum variance order_statistics differences logarithms scan running",
     "norm": "softmax normalization channels",
     "matmul": "dense linear contractions einsum",
     "attention": "scaled_dot_product cache",

@@ -46,7 +46,9 @@ VARIANTS = ("shared", "subgroups", "integer")
 # The variables of a variant that is not the name of one alone.
 VARIABLES = {"integer": {"PELLUCID_KERNELS": "shared", "PELLUCID_DOTS": "integer"}}
 # Ops and files that a software adapter launches in a variant only.
-OPS_OF_VARIANTS = {"half_transform", "squares_about_mean"}
+OPS_OF_VARIANTS = {
+    "half_transform", "squares_about_mean", "_cumsum_columns", "_log_scan_columns", "_running_max_columns"
+}  # fmt: skip
 OF_VARIANTS = {
     *(f"attention/{name}" for name in ("combine", "decode", "decode_step", "prefill")),
     *(f"conv/{name}" for name in ("tiled", "weight_rows", "weight_tiled")),
@@ -57,10 +59,13 @@ OF_VARIANTS = {
     ),
     *(f"matmul/quant/{name}" for name in ("vector", "vectors")),
     *(f"norm/{name}" for name in ("layer_held", "rms_held", "softmax_held")),
-    *(f"norm/softmax_{name}" for name in ("columns_finish", "columns_parts", "finish", "parts")),
-    *(f"reduce/{name}" for name in ("extremum_split_rows", "scan", "split_rows", "split_strips")),
+    *(f"norm/softmax_{name}" for name in ("columns_finish", "finish", "parts")),
+    *(
+        f"reduce/{name}"
+        for name in ("extremum_split_rows", "scan", "scan_columns", "split_rows", "split_strips")
+    ),
     "reduce/product/float_scan",
-    *(f"reduce/variance_{name}" for name in ("rows", "split")),
+    *(f"reduce/variance_{name}" for name in ("rows", "split", "strips")),
     "shape/transpose",
     *("fft/pass_16", "fft/rows", "index/search", "index/sort/best", "index/sort/rows", "reduce/strips"),
     "reduce/subgroups",

@@ -7,7 +7,7 @@
 // product_times(a, b)
 // product_value(a)     the nearest float
 //
-// uses  exponential, nan
+// uses  exponential
 
 const PRODUCT_SIGN = 0x80000000u;
 const PRODUCT_NAN = 0x40000000u;

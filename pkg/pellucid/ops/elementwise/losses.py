@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...autograd.formulas import without
 from ...errors import RangeError
 from ...op.declaration import elementwise, op
 from ...op.rules import floating, in_one_dtype
@@ -66,3 +67,23 @@ def _bernoulli_reference(input, target):
 def bernoulli(input: Tensor, target: Tensor) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms not below -100. On the webgpu
     device, where nothing waits for values, what is no probability gives NaN."""
+
+
+def _entropy_grad(g, target):
+    return without(g * target.log(), (g == 0) | (target == 0)) + g * (target / target)
+
+
+@op(
+    dtype=floating,
+    kernel=elementwise("xlogy_of({target}, {target}) - {target} * input", i32=False),
+    reference=lambda input, target: (
+        np.where(target == 0, target, target * np.log(np.where(target == 0, 1, target))) - target * input
+    ),
+    grad={
+        "input": lambda g, target: -(g * target),
+        "target": lambda g, input, target: _entropy_grad(g, target) - g * input,
+    },
+    public="kl_div",
+)
+def divergence(input: Tensor, target: Tensor) -> Tensor:
+    """``target * (log(target) - input)``, where ``0 * log(0)`` is 0."""

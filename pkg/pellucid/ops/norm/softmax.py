@@ -1,5 +1,7 @@
 """Softmax and its logarithm along an axis."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -10,17 +12,21 @@ import numpy as np
 from ...errors import DTypeError
 from ...op.declaration import Call, docstring, op
 from ...op.families import formed
-from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, rows_of
-from ...op.rules import as_input
+from ...op.kernel import LONG, Launch, Params, flag, is_direct, load, per_element, rows_of
+from ...op.rules import as_input, float_only
+from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
+from ..reduce.logarithms import pairs_into
 from ..reduce.reductions import sum
 
 # For an axis that is not the last: as many rows, or columns as few, are worth only a lane a row.
 _MANY, _SHORT = 2048, 64
 # Lanes that fill a large GPU: with fewer rows, lanes take parts of columns, of rows as near as these.
 _FULL, _NEAR = 1 << 17, 32
+# Neighbours in a column that a lane makes.
+_HEIGHT = 8
 
 
 def _types(call: Call):
@@ -45,15 +51,10 @@ def _launches(call: Call, log: bool) -> list[Launch]:
     bind = {"x": "input"}
     parts = min(-(-columns // _SHORT), _FULL // max(rows, 1))
     if inner >= _NEAR and parts > 1 and not is_direct():
-        chunk = -(-columns // parts)
-        parts = -(-columns // chunk)
-        params |= {"parts": parts, "chunk": chunk}
-        call.temporary("state", (rows * parts, 2))
-        groups = -(-rows * parts // 64)
-        return [
-            Launch(load(f"norm/softmax_columns_{step}").fill(holes), groups, params, bind=bind)
-            for step in ("parts", "finish")
-        ]
+        call.temporary("state", (rows,), dt.complex64)
+        params["parts"] = -(-columns // _HEIGHT)
+        file = load("norm/softmax_columns_finish").fill(holes)
+        return [*pairs_into(call, "state"), per_element(file, rows * params["parts"], params, bind=bind)]
     if inner > 1 and (rows >= _MANY or columns <= _SHORT):
         return [Launch(load("norm/softmax_columns").fill(holes), -(-rows // 64), params, bind=bind)]
     lanes = rows_of(columns, rows)
@@ -118,3 +119,24 @@ log_softmax = _softmax(
     "``out_i = x_i - log(sum_j exp(x_j))`` along an axis, without overflow.",
     "the axis along which the exponentials of the results sum to 1.",
 )  # fmt: skip
+
+
+def _share_launches(call: Call) -> list[Launch]:
+    count = call.out.numel
+    call.temporary("state", (count,), dt.complex64)
+    return [*pairs_into(call, "state"), per_element("norm/log_share", count, {"count": count})]
+
+
+def _numpy_share(picked: np.ndarray, input: np.ndarray, dim: int) -> np.ndarray:
+    x = input.astype(np.float64)
+    largest = x.max(dim, keepdims=True)
+    total = np.log(np.exp(x - largest).sum(dim, keepdims=True))
+    return (picked - largest.squeeze(dim)) - total.squeeze(dim)
+
+
+@op(
+    dtype=float_only, shape=lambda call: call["picked"].shape, kernel=_share_launches, reference=_numpy_share,
+    grad=None, public="cross_entropy",
+)  # fmt: skip
+def log_share(picked: Tensor, input: Tensor, dim: int) -> Tensor:
+    """`log_softmax` along an axis, of one element of each line."""

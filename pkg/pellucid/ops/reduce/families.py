@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from ...op.declaration import docstring, example_of, op
 from ...op.families import Declared, formed
+from ...op.kernel import is_direct
 from ...op.rules import as_input
 from ...tensors.dtypes import DType
 from ...tensors.shape import axis
 from ...tensors.tensor import Tensor
 from ..shape.movement import contiguous
+from .passes import column_parts
 
 
 def over_axes(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor: ...
@@ -89,6 +93,14 @@ def along(input: Tensor, dim: int) -> Tensor: ...
 def along_as(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor: ...
 
 
+def _is_of_columns(input: Tensor, k: int) -> bool:
+    """Whether the kernels of a GPU scan an axis where it is: what has a derivative is transposed."""
+    m = input._meta
+    if m.device.type != "webgpu" or input._node is not None or getattr(input, "is_batched", False):
+        return False
+    return m.is_contiguous and not is_direct() and column_parts(m.shape, k) > 0
+
+
 def scan(
     name: str,
     kernel: Callable,
@@ -99,11 +111,14 @@ def scan(
     dtype: Callable,
     form: Callable = along,
     public: str | None = None,
+    of_columns: bool = True,
 ) -> Declared:
     """Declare a scan, whose kernel and reference go along the last axis: another one is transposed to it.
 
     Args:
         name, kernel, reference, dtype: as `op` has them.
+        of_columns: whether on a GPU the kernel also goes along another axis, as `column_parts` of it says, of
+            what has no derivative.
         grad: formula of ``input``, or None.
         doc: its docstring.
         form: the signature: `along` or `along_as`.
@@ -117,8 +132,26 @@ def scan(
             return made(input.reshape(1), 0, **given).reshape(())
         if k == rank - 1:
             return None
+        if columns is not None and _is_of_columns(input, k):
+            return columns(input, k, **given)
         return contiguous(made(input.transpose(k, -1), -1, **given).transpose(k, -1))
 
+    def of_dim(input, dim, *dtype):
+        return np.moveaxis(reference(np.moveaxis(input, dim, -1), -1, *dtype), -1, dim)
+
+    def of_dim_as(input, dim, dtype):
+        return of_dim(input, dim, dtype)
+
+    columns = None
+    if of_columns:
+        columns = op(
+            dtype=dtype,
+            shape=as_input,
+            kernel=kernel,
+            reference=of_dim_as if form is along_as else lambda input, dim: of_dim(input, dim),
+            grad=None,
+            public=public or name,
+        )(formed(form, f"_{name}_columns", f"`{name}` along an axis that is not the last one."))
     made = op(
         dtype=dtype,
         shape=as_input,

@@ -10,7 +10,11 @@ from ...op.kernel.variants import is_direct
 
 # Workgroups that fill a large GPU, and parts of rows, which are counted one after the other; lanes where each
 # makes an output of its own, and lanes where each walks along an axis whose neighbours lie apart.
-_GROUPS, _PARTS, _OUTPUTS, _LANES = 1024, 528, 1 << 16, 1 << 18
+_GROUPS, _PARTS, _OUTPUTS, _LANES = 1024, 528, 1 << 16, 1 << 17
+# What the lanes of a workgroup load at once: long parts are whole ones, for a rest is loaded one by one.
+_EIGHTS = 8 * 256
+# Parts of which a lane adds up all before its own.
+_SCANNED = 64
 # Outputs that neighbouring lanes of a strip make.
 _WIDTH = 32
 # Parts of a strip that one workgroup folds in less time than another dispatch takes, and elements of a part
@@ -98,6 +102,8 @@ def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, in
     outputs = max(outer * inner, 1)
     if inner < 32 and reduced > (4 if strips and inner == 1 else 32):
         parts = min(-(-reduced // 1024), -(-_PARTS // outputs))
+        if parts > 1 and reduced >= 8 * parts * _EIGHTS:
+            parts = -(-reduced // (-(-reduced // (parts * _EIGHTS)) * _EIGHTS))
         return "split_rows" if parts > 1 else "rows", parts
     if inner < 32 or reduced <= (8 if strips else 64) or outputs >= 2 * _OUTPUTS:
         return "columns", 1
@@ -107,6 +113,23 @@ def _shared(outer: int, reduced: int, inner: int, strips: bool) -> tuple[str, in
     if parts > 1 and (parts <= _FOLDED or reduced <= _FOLDED * _LONG):
         return "split_strips", min(parts, _FOLDED)
     return "strips", parts
+
+
+def strip(outer: int, reduced: int, inner: int) -> Pass:
+    """The one dispatch in which lanes of strips reduce the middle, whatever its length."""
+    parts = min(-(-reduced // 64), _FOLDED, max(_GROUPS // (outer * -(-inner // _WIDTH)), 1))
+    parts = -(-reduced // -(-reduced // parts))
+    return Pass(outer, reduced, inner, parts, "split_strips")
+
+
+def column_parts(shape, k: int) -> int:
+    """Parts of an axis whose neighbours lie apart, of which a scan gives each a lane; 0 where they were too
+    many for a lane to add up those before it, or where lanes would not read neighbouring words."""
+    inner, lines = product(shape[k + 1 :]), product(shape) // max(shape[k], 1)
+    if inner < _WIDTH or not shape[k]:
+        return 0
+    parts = min(-(-shape[k] // 64), -(-_LANES // lines))
+    return -(-shape[k] // -(-shape[k] // parts)) if parts <= _SCANNED else 0
 
 
 def runs(shape, dims: tuple[int, ...]) -> list[tuple[int, int, int]]:

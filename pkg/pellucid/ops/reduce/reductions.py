@@ -1,5 +1,8 @@
 """Reductions along axes that combine values: sums, products, means, and what is made of them."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,9 +14,11 @@ import numpy as np
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
+from ...device.stream import stream
 from ...errors import DTypeError
-from ...op.declaration import Call, function
+from ...op.declaration import Call, function, op
 from ...op.kernel import NATIVE, Launch, flag, is_direct, load, register_type, rows_of
+from ...op.rules import float_only
 from ...tensors import dtypes as dt
 from ...tensors.dtypes import DType
 from ...tensors.shape import Size, axes
@@ -73,39 +78,50 @@ def fold(
     mean; all, and what elements are combined ``through``, by register type."""
 
     def launches(call: Call) -> list[Launch]:
-        m = call["input"]
-        own = register_type(call.compute)
-        via = through.get(own, Through(own, "value"))
-        kind = via.kind
-        steps = stages(m.shape, axes(call["dim"], m.rank), strips=True)
-        count = m.numel // max(call.out.numel, 1)
-        made, source = [], "input"
-        for k, step in enumerate(steps):
-            last = k == len(steps) - 1
-            target = "out" if last else f"partial{k}"
-            if not last:
-                call.temporary(target, (step.outputs,), NATIVE[kind])
-            holes = {"T": kind, "identity": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
-            holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
-            holes |= via.holes.get(step.form, {}) if k == 0 else {}
-            holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
-            if kind == "vec2<f32>":
-                holes["average"] = "value / f32(count)"
-            if step.is_split:
-                holes |= _WIDE.get(kind, {})
-            grid = step.grid
-            if step.form == "rows":
-                lanes = rows_of(step.chunk, step.outputs)
-                file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
-            else:
-                file = load(f"reduce/{step.form}").fill(holes)
-            made.append(
-                Launch(file, grid, {**step.params, "divisor": count}, bind={"x": source, "out": target})
-            )
-            source = target
-        return made
+        return fold_into(call, "out", one, identity, mean, through)
 
     return launches
+
+
+def fold_into(
+    call: Call,
+    out: str,
+    one: Mapping[str, str],
+    identity: Mapping[str, str],
+    mean: bool = False,
+    through: Mapping[str, Through] = MappingProxyType({}),
+) -> list[Launch]:
+    """As `fold`, into an output or a temporary."""
+    m = call["input"]
+    own = register_type(call.compute)
+    via = through.get(own, Through(own, "value"))
+    kind = via.kind
+    dims = axes(call["dim"], m.rank)
+    steps = stages(m.shape, dims, strips=True)
+    count = product(m.shape[d] for d in dims)
+    made, source = [], "input"
+    for k, step in enumerate(steps):
+        last = k == len(steps) - 1
+        target = out if last else f"partial{k}"
+        if not last:
+            call.temporary(target, (step.outputs,), NATIVE[kind])
+        holes = {"T": kind, "identity": identity[own], "apply": one[own], "MEAN": flag(mean and last)}
+        holes |= {"X": own, "entry": via.entry} if k == 0 else {"X": kind}
+        holes |= via.holes.get(step.form, {}) if k == 0 else {}
+        holes |= {"U": via.out or own, "result": via.result} if last else {"U": kind}
+        if kind == "vec2<f32>":
+            holes["average"] = "value / f32(count)"
+        if step.is_split:
+            holes |= _WIDE.get(kind, {})
+        grid = step.grid
+        if step.form == "rows":
+            lanes = rows_of(step.chunk, step.outputs)
+            file, grid = lanes.fill("reduce/rows", holes), lanes.grid(step.outputs)
+        else:
+            file = load(f"reduce/{step.form}").fill(holes)
+        made.append(Launch(file, grid, {**step.params, "divisor": count}, bind={"x": source, "out": target}))
+        source = target
+    return made
 
 
 def by_type(f32: str, i32: str, u32: str, i64: str, c64: str = "") -> dict[str, str]:
@@ -125,18 +141,23 @@ _WIDE = {
 
 # Long products have a range of their own: parts of one are infinite, or 0, where the whole is not. On GPUs a
 # lane multiplies its share of floats 16 at a time.
-_LANE_PRODUCT = (
-    "lane_product({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1}, params.reduced >> 31u)"
-)
-_OF_ROWS = {"share": _LANE_PRODUCT.format("start", "LANES")}
-_OF_LONG_ROWS = {**_OF_ROWS, "across_fold": "product_fold(lane, value)"}
-_OF_STRIPS = {"share": _LANE_PRODUCT.format("base + first * params.inner", "STRIPS")}
-FLOAT_PRODUCTS = Through(
-    "vec2<u32>", "product_of(value)", "product_value(value)",
-    holes={
-        "rows": _OF_ROWS, "split_rows": _OF_LONG_ROWS, "strips": _OF_STRIPS, "split_strips": _OF_STRIPS,
-    },
-)  # fmt: skip
+_LANE_PRODUCT = "lane_product({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1}, {2})"
+
+
+def fused() -> str:
+    """Whether ``fma`` rounds once (wgsl/parts/product/factored.wgsl)."""
+    return flag(not stream().open().info.is_software)
+
+
+def float_products() -> Through:
+    """What long products of floats on a GPU are made through."""
+    rows = {"share": _LANE_PRODUCT.format("start", "LANES", fused())}
+    strips = {"share": _LANE_PRODUCT.format("base + first * params.inner", "STRIPS", fused())}
+    long_rows = {**rows, "across_fold": "product_fold(lane, value)"}
+    holes = {"rows": rows, "split_rows": long_rows, "strips": strips, "split_strips": strips}
+    return Through("vec2<u32>", "product_of(value)", "product_value(value)", holes=holes)
+
+
 # Factors of a part where no lanes share one.
 _FACTORS = 64
 
@@ -160,7 +181,7 @@ def _product(call: Call) -> list[Launch]:
         return fold(_PRODUCT, _ONE)(call)
     if not is_direct():
         one, identity = {"f32": "product_times(a, b)"}, {"f32": "PRODUCT_ONE"}
-        return fold(one, identity, through={"f32": FLOAT_PRODUCTS})(call)
+        return fold(one, identity, through={"f32": float_products()})(call)
     steps = []
     for outer, reduced, inner in runs(m.shape, dims):
         while not steps or reduced > 1:
@@ -304,25 +325,6 @@ def no_complex(name: str, input: Tensor) -> None:
         raise DTypeError(f"{name}: takes no complex tensors. Work on their real and imaginary parts.")
 
 
-@function(method=True, node="Logsumexp")
-def logsumexp(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(input), dim))`` without overflow.
-
-    Args:
-        input: floating point or complex; integers become the default float.
-        dim: axis or axes.
-    """
-    if not (input.dtype.is_floating_point or input.dtype.is_complex):
-        input = input.to(dt.get_default_dtype())
-    if input.numel() == 0:
-        return sum(input.exp(), dim, keepdim).log()
-    largest = (input.detach().real if input.dtype.is_complex else input.detach()).amax(dim, True)
-    largest = largest.masked_fill(largest.isinf(), 0.0)
-    return sum((input - largest).exp(), dim, keepdim).log() + largest.reshape(
-        tuple(_without(input.shape, axes(dim, input.dim()), keepdim))
-    )
-
-
 @function(method=True, node="Nansum")
 def nansum(
     input: Tensor,
@@ -337,6 +339,32 @@ def nansum(
     return sum(known, dim, keepdim, dtype=dtype)
 
 
+def _known_mean(input: np.ndarray, dim, keepdim: bool) -> np.ndarray:
+    dims, known = axes(dim, input.ndim), ~np.isnan(input)
+    with np.errstate(all="ignore"):
+        return np.where(known, wide(input), 0).sum(dims, keepdims=keepdim) / known.sum(dims, keepdims=keepdim)
+
+
+@op(
+    dtype=float_only, shape=reduced_shape, reference=_known_mean, public="nanmean",
+    # sums and counts go side by side, so that what is read is read once
+    kernel=fold(
+        {"f32": "a + b"}, {"f32": "vec2<f32>()"},
+        through={"f32": Through(
+            "vec2<f32>", "select(vec2<f32>(value, 1.0), vec2<f32>(), is_nan(value))", "value.x / value.y",
+        )},
+    ),
+    grad={"input": lambda g, input, dim, keepdim: _known_mean_grad(g, input, dim, keepdim)},
+)  # fmt: skip
+def known_mean(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False) -> Tensor:
+    """`nanmean` of a floating type."""
+
+
+def _known_mean_grad(g, input, dim, keepdim):
+    known = ~input.isnan()
+    return known * restore(g / sum(known, dim, keepdim), input._meta, dim, keepdim)
+
+
 @function(method=True)
 def nanmean(
     input: Tensor,
@@ -348,4 +376,6 @@ def nanmean(
     """Mean of what is not NaN."""
     if not input._meta.dtype.is_floating_point:
         raise DTypeError(f"nanmean: takes floating point, not {input._meta.dtype}. Convert with .float().")
-    return nansum(input, dim, keepdim, dtype=dtype) / sum(~input.isnan(), dim, keepdim)
+    if dtype is not None and not dtype.is_floating_point:
+        return nansum(input, dim, keepdim, dtype=dtype) / sum(~input.isnan(), dim, keepdim)
+    return known_mean(input if dtype is None else input.to(dtype), dim, keepdim)

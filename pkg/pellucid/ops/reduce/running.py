@@ -20,15 +20,13 @@ from ..index.gather import gather
 from ..index.sort import ValuesAndIndices, values_and_indices
 from ..shape.creation import arange
 from .families import scan
-from .reductions import Through, no_complex
+from .logarithms import LOG_SUM, LOGARITHM, NO_EXPONENTIALS
+from .reductions import no_complex
 from .scan import cumsum, scan_launches
 
 _MAX, _LEAST = {"vec2<u32>": "i64_max(a, b)"}, {"vec2<u32>": "vec2<u32>(0u, 0x80000000u)"}
-# Of real numbers the largest goes with the sum of exponentials beside it, so that there is one logarithm at
-# the end.
-_LOG_SUM = {"f32": "log_sum_pair(a, b)", "vec2<f32>": "complex_log_sum(a, b)"}
-_NOTHING = {"f32": "vec2<f32>(infinity(-1.0), 0.0)", "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
-_PAIRS = {"f32": Through("vec2<f32>", "vec2<f32>(value, 1.0)", "value.x + log_of(value.y)")}
+_LOG_SUM = {"f32": LOG_SUM, "vec2<f32>": "complex_log_sum(a, b)"}
+_NOTHING = {"f32": NO_EXPONENTIALS, "vec2<f32>": "vec2<f32>(-3.4028234e38, 0.0)"}
 
 
 running_max = scan(
@@ -155,7 +153,8 @@ def _log_scan_grad(g, input, out):
 
 
 log_scan = scan(
-    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _NOTHING, _PAIRS), _log_scan, _log_scan_grad,
+    "log_scan", lambda call: scan_launches(call, _LOG_SUM, _NOTHING, {"f32": LOGARITHM}), _log_scan,
+    _log_scan_grad,
     "`logcumsumexp` of real numbers, and of complex ones above -inf, of whose infinities nothing is known.",
     dtype=float_or_complex, public="logcumsumexp",
 )  # fmt: skip

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod as product
 from types import MappingProxyType
 
 from ...autograd.formulas import without
 from ...autograd.grad_mode import is_grad_enabled
 from ...op.call import Call
-from ...op.kernel import NATIVE, Launch, is_direct, load, register_type, rows_of
+from ...op.kernel import NATIVE, Launch, is_direct, load, per_element, register_type, rows_of
 from ...tensors import dtypes as dt
+from ...tensors.shape import axis
 from ..elementwise.comparison import where
 from .families import along_as, scan
+from .passes import Pass, column_parts
 from .reductions import (
     _ONE,
     _PRODUCT,
     _SUM,
     _ZERO,
-    FLOAT_PRODUCTS,
     Through,
     accumulated,
+    float_products,
+    fused,
     product_parts,
     wide,
 )
@@ -47,8 +51,27 @@ def scan_launches(
     via = through.get(kind, Through(kind, "value"))
     holes = {"X": kind, "T": via.kind, "apply": one[kind], "identity": identity[kind]}
     holes |= {"entry": via.entry, "result": via.result}
+    if (k := axis(call["dim"], m.rank)) != m.rank - 1:
+        return _columns(call, m.shape, k, holes)
     rows, columns = m.numel // max(m.shape[-1], 1), m.shape[-1]
     return _rows(call, "input", "out", rows, columns, holes, 0)
+
+
+def _columns(call: Call, shape, k: int, holes: dict[str, str]) -> list[Launch]:
+    """Launches that scan an axis whose neighbours lie apart, on a GPU."""
+    outer, columns, inner = product(shape[:k]), shape[k], product(shape[k + 1 :])
+    parts = column_parts(shape, k)
+    step = Pass(outer, columns, inner, parts, "strips")
+    call.temporary("totals", (step.outputs,), NATIVE[holes["T"]])
+    before = []
+    if parts > 1:
+        own = {**holes, "U": holes["T"], "average": "value", "result": "value"}
+        file = load("reduce/strips").fill(own)
+        sizes = {**step.params, "divisor": 1}
+        before = [Launch(file, step.grid, sizes, bind={"x": "input", "out": "totals"})]
+    sizes = {"outputs": step.outputs, "columns": columns, "inner": inner, "parts": parts, "chunk": step.chunk}
+    file = load("reduce/scan_columns").fill(holes)
+    return [*before, per_element(file, step.outputs, sizes, bind={"x": "input"})]
 
 
 def running_sums(call: Call, source: str, out: str, count: int) -> list[Launch]:
@@ -111,11 +134,13 @@ def _rows(
     return [*before, Launch(file, grid, params, bind=bind)]
 
 
-# What reduce/rows makes of the parts of a row of floats.
-_PRODUCTS = {
-    "X": "f32", "T": "vec2<u32>", "apply": "product_times(a, b)", "identity": "PRODUCT_ONE",
-    "entry": FLOAT_PRODUCTS.entry, **FLOAT_PRODUCTS.holes["split_rows"],
-}  # fmt: skip
+def _products() -> dict[str, str]:
+    """What reduce/rows makes of the parts of a row of floats."""
+    via = float_products()
+    return {
+        "X": "f32", "T": via.kind, "apply": "product_times(a, b)", "identity": "PRODUCT_ONE",
+        "entry": via.entry, **via.holes["split_rows"],
+    }  # fmt: skip
 
 
 def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
@@ -126,9 +151,9 @@ def _shared_product_scan(call: Call, rows: int, columns: int) -> list[Launch]:
         chunk = -(-max(-(-rows * columns // _FULL), -(-columns // _PARTS)) // tile) * tile
     parts = -(-columns // chunk)
     call.temporary("totals", (rows * parts,), NATIVE["vec2<u32>"])
-    before = [_totals("input", "totals", rows, columns, parts, chunk, _PRODUCTS)] if parts > 1 else []
+    before = [_totals("input", "totals", rows, columns, parts, chunk, _products())] if parts > 1 else []
     params = {"rows": rows, "columns": columns, "parts": parts, "chunk": chunk}
-    file = load("reduce/product/float_scan").fill({"WORKGROUP": f"{lanes}u"})
+    file = load("reduce/product/float_scan").fill({"WORKGROUP": f"{lanes}u", "FUSED": fused()})
     return [*before, Launch(file, rows * parts, params, bind={"x": "input"})]
 
 
@@ -214,5 +239,5 @@ cumprod = scan(
         input: any real dtype; integers and bools are multiplied in int64.
         dtype: type to convert to before multiplying.
     """,
-    dtype=accumulated, form=along_as,
+    dtype=accumulated, form=along_as, of_columns=False,
 )  # fmt: skip

@@ -25,7 +25,7 @@ from ...tensors.tensor import Tensor
 from ..elementwise.comparison import where
 from ..elementwise.complex import imag, real
 from ..elementwise.functions import hypot
-from .passes import runs
+from .passes import runs, strip
 from .reductions import _ZERO, count_of, fold, mean, mean_grad, reduced_shape, restore
 
 
@@ -97,11 +97,16 @@ def sum_of_squares(input: Tensor, dim: int | tuple[int, ...] | None = None, keep
 
 # Elements of a tile, which the registers of a workgroup's lanes hold; parts that fill a large GPU.
 _TILE, _PARTS = 4096, 528
+# Columns beside each other, and rows, from which on lanes take parts of columns.
+_BESIDE, _LONG = 32, 64
 
 
 def _about_mean(call: Call) -> list[Launch]:
     m = call["input"]
-    (outer, columns, _), = runs(m.shape, axes(call["dim"], m.rank))  # fmt: skip
+    (outer, columns, inner), = runs(m.shape, axes(call["dim"], m.rank))  # fmt: skip
+    if inner > 1:
+        step = strip(outer, columns, inner)
+        return [Launch("reduce/variance_strips", step.grid, step.params, bind={"x": "input"})]
     params = {"outputs": outer, "columns": columns}
     if columns <= _TILE:
         lanes = rows_of(columns, outer)
@@ -127,16 +132,18 @@ def _about_mean_reference(input, dim, keepdim):
 def squares_about_mean(
     input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False
 ) -> Tensor:
-    """The sum of the squares of the distances from the mean, of rows, in the form of `sum_of_squares`."""
+    """The sum of the squares of the distances from the mean, of rows or of long columns, in the form of
+    `sum_of_squares`."""
 
 
-def _are_rows(input: Tensor, dims) -> bool:
-    """Whether a GPU reads what a variance is of once, from neighbours to neighbours."""
+def _is_one_pass(input: Tensor, dims) -> bool:
+    """Whether a GPU reads what a variance is of once."""
     m = input._meta
     if m.device.type != "webgpu" or not m.is_contiguous or not m.numel or is_direct():
         return False
     found = runs(m.shape, axes(dims, m.rank))
-    return len(found) == 1 and found[0][2] == 1
+    _, reduced, inner = found[0]
+    return len(found) == 1 and (inner == 1 or (inner >= _BESIDE and reduced >= _LONG))
 
 
 @op(
@@ -162,7 +169,7 @@ def _wide(input: Tensor) -> Tensor:
 
 def _spread(root: bool, input: Tensor, dims, keepdim: bool, freedom: float, centre) -> Tensor:
     """The variance or deviation."""
-    if centre is None and _are_rows(input, dims):
+    if centre is None and _is_one_pass(input, dims):
         total = squares_about_mean(_wide(input), dims, keepdim)
     else:
         total = sum_of_squares(squares(_wide(input), *(centre or _centre(input, dims))), dims, keepdim)
