@@ -365,7 +365,7 @@ def _known_mean_grad(g, input, dim, keepdim):
     return known * restore(g / sum(known, dim, keepdim), input._meta, dim, keepdim)
 
 
-@function(method=True)
+@function(method=True, node="Div")
 def nanmean(
     input: Tensor,
     dim: int | tuple[int, ...] | None = None,
