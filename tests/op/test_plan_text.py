@@ -1,15 +1,18 @@
 """Plans of everyday ops, which the package has compiled."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import pellucid
+from pellucid.device.stream import stream
+from pellucid.op import launches
 from pellucid.op.kernel import source
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.plan_text import forms, write
-from pellucid.op.plan_text.warm_up import warm_up
+from pellucid.op.plan_text.warm_up import compile_written, warm_up
 
 FORMS = {name: made for name, made in vars(forms).items() if name.startswith("make_")}
 
@@ -56,14 +59,40 @@ def test_other_ops_are_compiled_once(compiled):
     assert len(compiled) == made
 
 
-def test_first_calls_of_everyday_ops_find_their_kernels_written():
+def everyday(x, b):
+    """Results of calls whose kernels are written while a device opens."""
+    return [x * x, x + x, 0.5 * x, x + b, x.tanh(), abs(x), pellucid.full((2, 3), 0.5, device="webgpu")]
+
+
+@pytest.fixture
+def warmed(monkeypatch):
+    """Operands of everyday calls that no plan knows, behind the steps of the warm-up."""
+    monkeypatch.setattr(stream(), "on_open", [])
     for step in warm_up():
         step()
-    x, b = (pellucid.ones(shape, device="webgpu") for shape in ((2, 3), (3,)))
+    operands = [pellucid.ones(shape, device="webgpu") for shape in ((2, 3), (3,))]
     forget_plans()
+    return operands
+
+
+def test_first_calls_of_everyday_ops_find_their_kernels_written(warmed):
     before = source._finished.cache_info()
-    for made in (x * x, x + x, 0.5 * x, x + b, x.tanh(), abs(x), pellucid.full((2, 3), 0.5, device="webgpu")):
-        assert made.shape == (2, 3)
+    assert all(made.shape == (2, 3) for made in everyday(*warmed))
     after = source._finished.cache_info()
     assert after.misses == before.misses
     assert after.hits > before.hits
+
+
+def test_kernels_of_everyday_ops_are_compiled_once_a_gpu_is_open(warmed, monkeypatch):
+    assert stream().on_open == [compile_written]
+    monkeypatch.setattr(launches, "_pipelines", {})
+    compile_written(SimpleNamespace(compiles_beside=True, info=SimpleNamespace(is_software=True)))
+    assert not launches._pipelines
+    compile_written(SimpleNamespace(compiles_beside=True, info=SimpleNamespace(is_software=False)))
+    known = set(launches._pipelines)
+    assert known
+    x, b = warmed
+    made = [*everyday(x, b), pellucid.ones(5, 40, device="webgpu").sum(-1)]
+    assert set(launches._pipelines) - known == set()
+    assert made[0].tolist() == [[1.0] * 3] * 2
+    assert made[-1].tolist() == [40.0] * 5

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
+from typing import Any
 
 from ..tensors.dtypes import DType
 from ..tensors.shape import contiguous_strides
 from .kernel.element_types import WGSL_TYPE, convert, fetch, narrowed, pack, physical
-from .kernel.frame import MANY, Text, element_of, frame
+from .kernel.frame import LARGE, MANY, Text, element_of, frame
 from .kernel.launch import Launch, fold
 from .kernel.source import KernelSource
 from .kernel.transposed import in_tiles
@@ -280,9 +282,45 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
         m: the expression.
         bind: binding or field -> name of an op's argument, output or temporary.
     """
+    if _PLAIN.issuperset([m.out_index, *[o.index for o in m.operands]]):
+        size = max(n for n in (0, MANY, LARGE) if n <= m.count)
+        parts = m.name, m.expression, m.operands, m.result, m.out, m.out_index, m.by_element, size
+        source, values, made = _plain_kernel(*parts)
+    else:
+        source, values, made = _kernel(m)
+    values = {**values, "count": m.count}
+    launch = Launch(source, fold(-(-m.count // made)), values, bind=bind, map=m)
+    moved = _moved(m) if m.count >= MANY else ""
+    if not moved:
+        return launch
+    return in_tiles(launch, m.name, moved, m.shape, m.strides[moved], physical(m.out)[0])
+
+
+# How operands are found that need no shape and no strides.
+_PLAIN = frozenset(("", "flat", "fixed"))
+
+
+@lru_cache(1024)
+def _plain_kernel(
+    name: str,
+    expression: str,
+    operands: tuple[Operand, ...],
+    result: str,
+    out: DType,
+    out_index: str,
+    by_element: bool,
+    size: int,
+) -> tuple[KernelSource, dict[str, Any], int]:
+    """The kernel of expressions of one form whose operands are all found plainly, written once for all shapes
+    from a size on."""
+    return _kernel(Map(name, expression, operands, result, out, out_index, by_element, (), {}, size))
+
+
+def _kernel(m: Map) -> tuple[KernelSource, dict[str, Any], int]:
+    """The kernel of an expression, the values of its fields, and how many invocations' work (`Map.count`) a
+    workgroup does."""
     text = Text()
     text.scalar("count", "u32")
-    text.values["count"] = m.count
     reads = [o for o in m.operands if o.is_read]
     bindings = [
         f"@group(0) @binding({k}) var<storage, read> {o.local}: array<{physical(o.dtype)[0]}>;"
@@ -309,13 +347,8 @@ def write(m: Map, bind: dict[str, str]) -> Launch:
         text.functions.append(f"fn store_element(i: u32, value: {element}) {{ out[{place}] = value; }}")
     else:
         text.functions.append(f"fn store_out(i: u32) {{ {_store_bits(m)} }}")
-    file, kernel, groups = frame(bindings, text, m.count, is_apart)
-    source = KernelSource(f"{file} ({m.name})", kernel, typed=True)
-    launch = Launch(source, fold(groups), dict(text.values), bind=bind, map=m)
-    moved = _moved(m) if m.count >= MANY else ""
-    if not moved:
-        return launch
-    return in_tiles(launch, m.name, moved, m.shape, m.strides[moved], physical(m.out)[0])
+    file, kernel, made = frame(bindings, text, m.count, is_apart)
+    return KernelSource(f"{file} ({m.name})", kernel, typed=True), text.values, made
 
 
 def _moved(m: Map) -> str:

@@ -69,7 +69,7 @@ class RegisteredLaunch:
     @property
     def label(self) -> str:
         """What errors and traces call it."""
-        return f"{self.op} ({self.source.name})"
+        return _label(self.op, self.source)
 
     def binding(self, name: str) -> int:
         """The number of a binding."""
@@ -79,6 +79,10 @@ class RegisteredLaunch:
         """Which word after the slots of a record holds the offset of a binding; None if it is fixed."""
         name = f"{binding}_offset"
         return self.patched.index(name) if name in self.patched else None
+
+
+def _label(op: str, source: KernelSource) -> str:
+    return f"{op} ({source.name})"
 
 
 # By the word that begins a record: what the launch does.
@@ -119,21 +123,7 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
     params = pack_params(source, node.values)
     positions = tuple(source.fields[name].word for name in node.patched)
     turn = source.fields[TURN].word if TURN in source.fields else -1
-    immediate = 0 < len(params) <= host.info.immediates
-    text = source.finish(immediate)
-    pipeline = _pipelines.get(text)
-    if pipeline is None:
-        letters = "".join("w" if b.written else "r" for b in source.bindings)
-        _check_limits(host, letters, params)
-        # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
-        if later or not host.info.is_software:
-            # Nobody waits for what is not needed at once.
-            has_time = later or not host.compiles_beside or not source.header.compact
-            first = "" if has_time else compact(text)
-            pipeline = host.pipeline_later(text, letters, len(params), immediate, node.label, first)
-        else:
-            pipeline = host.pipeline(text, letters, len(params), immediate, node.label)
-        _pipelines[text] = pipeline
+    pipeline = _pipeline(host, source, node.label, later)
     grid = node.grid if isinstance(node.grid, tuple) else fold(node.grid)
     # Tensors of other shapes may need the same launch; what it does is to be known of each.
     key = (pipeline, params, positions, grid, node.metas)
@@ -148,6 +138,39 @@ def _register(node: RegisteredLaunch, later: bool) -> LaunchId:
         nodes[head] = _launches[key] = known = node
     node.head = known.head
     return node.head
+
+
+def compile_ahead(source: KernelSource, op: str) -> None:
+    """Compile a kernel beside other work, before a launch needs it.
+
+    Args:
+        source: the kernel, filled and typed.
+        op: whose it is, for messages.
+    """
+    with stream().lock:
+        _pipeline(stream().open(), source, _label(op, source), True)
+
+
+def _pipeline(host: Host, source: KernelSource, label: str, later: bool) -> int:
+    """The pipeline of a kernel, whose text is compiled once."""
+    nbytes = 4 * source.params_words
+    immediate = 0 < nbytes <= host.info.immediates
+    text = source.finish(immediate)
+    pipeline = _pipelines.get(text)
+    if pipeline is not None:
+        return pipeline
+    letters = "".join("w" if b.written else "r" for b in source.bindings)
+    _check_limits(host, letters, nbytes)
+    # The driver of a GPU compiles several beside each other; on a CPU they would wait for each other.
+    if later or not host.info.is_software:
+        # Nobody waits for what is not needed at once.
+        has_time = later or not host.compiles_beside or not source.header.compact
+        first = "" if has_time else compact(text)
+        pipeline = host.pipeline_later(text, letters, nbytes, immediate, label, first)
+    else:
+        pipeline = host.pipeline(text, letters, nbytes, immediate, label)
+    _pipelines[text] = pipeline
+    return pipeline
 
 
 def _thin(host: Host, needed: int) -> None:
@@ -187,14 +210,14 @@ def most_buffers() -> int:
 MOST_PARAMS = 256
 
 
-def _check_limits(host, letters: str, params: bytes) -> None:
+def _check_limits(host: Host, letters: str, nbytes: int) -> None:
     limit = most_buffers()
     if len(letters) > limit:
         raise KernelError(
             f"{len(letters)} buffers in one kernel; this device takes {limit}. Split the operation."
         )
-    if len(params) > MOST_PARAMS:
-        raise KernelError(f"{len(params)} bytes of parameters; the arena takes {MOST_PARAMS}.")
+    if nbytes > MOST_PARAMS:
+        raise KernelError(f"{nbytes} bytes of parameters; the arena takes {MOST_PARAMS}.")
 
 
 def _forget() -> None:

@@ -235,8 +235,8 @@ class _Writer:
             functions.append(f"fn store_element(i: u32, value: Element) {{ {body} }}")
         else:
             self._store_words(stored, lanes, count)
-        _, text, groups = frame(self.bindings, self.text, self.values["count"], lanes == 1)
-        return KernelSource("fused expressions", text, typed=True), groups
+        _, text, made = frame(self.bindings, self.text, self.values["count"], lanes == 1)
+        return KernelSource("fused expressions", text, typed=True), -(-self.values["count"] // made)
 
     def _stores(self, stored: list[Value]) -> list[str]:
         return [f"{self.out(v)}[i] = {self.names[v.member, v.number]};" for v in stored]

@@ -81,12 +81,13 @@ def _placed(text: Text, takes_turns: bool) -> str:
 
 
 def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -> tuple[str, str, int]:
-    """A kernel around the functions that make an element: the file whose main it has, text, workgroups.
+    """A kernel around the functions that make an element: the file whose main it has, the text, and how many
+    invocations' work a workgroup does.
 
     Args:
         bindings: its declarations.
         text: its functions and fields.
-        invocations: where each makes one element, or one word.
+        invocations: how many there are where each makes one element, or one word.
         by_element: the functions are those of `element_of` and ``store_element(i, value)``, of an element or
             a word; else ``store_out(i)``.
     """
@@ -105,4 +106,4 @@ def frame(bindings: list[str], text: Text, invocations: int, by_element: bool) -
     main = file[file.index("@compute") :]
     made = _MANY_WORKGROUP * _MANY_EACH if many else WORKGROUP
     kernel = "\n".join([*bindings, text.params, *kept, *text.functions, main])
-    return name, kernel, -(-invocations // made)
+    return name, kernel, made

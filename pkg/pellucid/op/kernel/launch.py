@@ -109,8 +109,8 @@ def pack_params(source: KernelSource, values: Mapping[str, Any]) -> bytes:
     Raises:
         KernelError: a field is missing or unknown.
     """
-    missing, extra = source.fields.keys() - values.keys(), values.keys() - source.fields.keys()
-    if missing or extra:
+    if source.fields.keys() != values.keys():
+        missing, extra = source.fields.keys() - values.keys(), values.keys() - source.fields.keys()
         raise KernelError(
             f"{source.name}: Params lacks a value for {sorted(missing)} and has no field {sorted(extra)}."
         )
@@ -118,9 +118,9 @@ def pack_params(source: KernelSource, values: Mapping[str, Any]) -> bytes:
     for name, where in source.fields.items():
         value = values[name]
         items = value if isinstance(value, (tuple, list)) else (value,)
-        is_float = where.type in ("f32", "vec4<f32>", "vec4f")
-        for k, item in enumerate(items):
-            block[4 * (where.word + k) : 4 * (where.word + k) + 4] = (
-                struct.pack("<f", item) if is_float else struct.pack("<I", int(item) & 0xFFFFFFFF)
-            )
+        if where.type in ("f32", "vec4<f32>", "vec4f"):
+            struct.pack_into(f"<{len(items)}f", block, 4 * where.word, *items)
+        else:
+            words = [int(item) & 0xFFFFFFFF for item in items]
+            struct.pack_into(f"<{len(items)}I", block, 4 * where.word, *words)
     return bytes(block)
