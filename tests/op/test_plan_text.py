@@ -12,6 +12,7 @@ from pellucid.op import launches
 from pellucid.op.kernel import source
 from pellucid.op.plan_cache import forget_plans
 from pellucid.op.plan_text import forms, write
+from pellucid.op.plan_text import warm_up as warm_up_module
 from pellucid.op.plan_text.warm_up import compile_written, warm_up
 
 FORMS = {name: made for name, made in vars(forms).items() if name.startswith("make_")}
@@ -96,3 +97,12 @@ def test_kernels_of_everyday_ops_are_compiled_once_a_gpu_is_open(warmed, monkeyp
     assert set(launches._pipelines) - known == set()
     assert made[0].tolist() == [[1.0] * 3] * 2
     assert made[-1].tolist() == [40.0] * 5
+
+
+def test_a_device_opens_where_those_kernels_cannot_be_compiled(warmed, monkeypatch):
+    def refuse(*_):
+        raise pellucid.errors.DeviceError("lost")
+
+    monkeypatch.setattr(warm_up_module, "compile_ahead", refuse)
+    compile_written(SimpleNamespace(compiles_beside=True, info=SimpleNamespace(is_software=False)))
+    assert (warmed[0] * 2).tolist() == [[2.0] * 3] * 2
