@@ -58,8 +58,11 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
             let at = line + x;
             sum += (load_x(at) + load_x(at + 1u)) + (load_x(at + 2u) + load_x(at + 3u));
         }
-        for (; x < last_x; x++) {
-            sum += load_x(line + x);
+        // Up to three are left, whose loads wait for no branch.
+        if (x < last_x) {
+            let second = load_x(line + min(x + 1u, last_x - 1u));
+            let third = load_x(line + min(x + 2u, last_x - 1u));
+            sum += load_x(line + x) + (select(0.0, second, x + 1u < last_x) + select(0.0, third, x + 2u < last_x));
         }
     }
     let number = f32(down.count * across.count);

@@ -53,3 +53,20 @@ def test_variance_of_a_small_spread_far_from_zero(shape, kernels, monkeypatch):
     ours = pellucid.tensor(x, device="webgpu").var(-1, correction=0).numpy()
     tolerance = 1e-6 if kernels else 3e-2
     np.testing.assert_allclose(ours, x.astype(np.float64).var(-1), rtol=tolerance)
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((7, 900), 1), ((3, 1), 1), ((2, 300, 40), 1), ((100_003,), 0)])
+@pytest.mark.parametrize("kernels", ["", "shared"])
+def test_logarithms_of_sums_beside_what_is_not_finite(shape, dim, kernels, monkeypatch):
+    """Shares of a lane without NaN and +inf go another way than those with one."""
+    monkeypatch.setenv("PELLUCID_KERNELS", kernels)
+    finite = 60 * normal(*shape)
+    for values in ((), (-np.inf,), (np.inf,), (np.nan,), (np.inf, np.nan, -np.inf), (np.finfo("f4").min,)):
+        x = finite.copy()
+        places = np.random.default_rng(len(values)).permutation(x.size)
+        for place, value in zip(places, values, strict=False):
+            x.flat[place] = value
+        check(lambda p, x: p.logsumexp(x, dim), x, rtol=2e-5, atol=2e-6)
+    for value in (-np.inf, np.inf, np.finfo("f4").min):
+        x = np.full(shape, value, np.float32)
+        check(lambda p, x: (p.logsumexp(x, dim), p.softmax(x, dim)), x, rtol=2e-5, grad=False)

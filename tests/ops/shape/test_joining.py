@@ -21,6 +21,28 @@ def test_seven_small_tensors_go_in_one_dispatch(count, most):
     assert out[count - 1].tolist() == parts[-1][0].tolist()
 
 
+@pytest.mark.parametrize(
+    ("widths", "dtypes", "most"),
+    [
+        ((1, 1), ("float32", "float32"), 1),
+        ((2, 5), ("float32", "int32"), 1),
+        ((3, 1, 2), ("int64", "int64", "int64"), 1),
+        ((1, 9), ("float32", "float32"), 2),
+        ((1, 1), ("bool", "bool"), 2),
+    ],
+)
+def test_large_tensors_of_narrow_rows_go_in_one_dispatch(widths, dtypes, most):
+    rng = np.random.default_rng(0)
+    parts = [rng.integers(0, 100, (70_001, w)).astype(d) for w, d in zip(widths, dtypes, strict=True)]
+    given = [pellucid.tensor(part, device="webgpu") for part in parts]
+    pellucid.webgpu.synchronize()
+    before = pellucid.webgpu.memory_stats()["dispatches"]
+    out = pellucid.cat(given, -1)
+    pellucid.webgpu.synchronize()
+    assert pellucid.webgpu.memory_stats()["dispatches"] - before == most
+    equal(out, torch.cat([torch.from_numpy(part) for part in parts], -1))
+
+
 def test_a_joined_tensor_is_the_same_when_it_is_fused_and_captured():
     def double(x, offset):
         parts = [x[k : k + 1] * k + offset for k in range(9)]

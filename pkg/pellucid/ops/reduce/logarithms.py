@@ -19,9 +19,13 @@ from .reductions import Through, fold, fold_into, reduced_shape, restore, sum
 # logarithm at the end.
 LOG_SUM, NO_EXPONENTIALS = "log_sum_pair(a, b)", "vec2<f32>(infinity(-1.0), 0.0)"
 LOGARITHM = Through("vec2<f32>", "vec2<f32>(value, 1.0)", "value.x + log_of(value.y)")
-
-
-_PAIR = Through("vec2<f32>", LOGARITHM.entry, out="vec2<f32>")
+# A lane looks for the largest of several before it makes exponentials.
+_SHARE = "lane_log_sum({0}, {1} * params.inner, (max(end, first) - first + {1} - 1u) / {1})"
+_OF_ROWS = {"share": _SHARE.format("start", "LANES")}
+_OF_STRIPS = {"share": _SHARE.format("base + first * params.inner", "STRIPS")}
+_HOLES = {"rows": _OF_ROWS, "split_rows": _OF_ROWS, "strips": _OF_STRIPS, "split_strips": _OF_STRIPS}
+_SUM = LOGARITHM._replace(holes=_HOLES)
+_PAIR = _SUM._replace(result="value", out="vec2<f32>")
 
 
 def pairs_into(call: Call, out: str) -> list[Launch]:
@@ -41,7 +45,7 @@ def _numpy(x: np.ndarray, dim, keepdim: bool) -> np.ndarray:
 
 @op(
     dtype=float_only, shape=reduced_shape, reference=_numpy, public="logsumexp",
-    kernel=fold({"f32": LOG_SUM}, {"f32": NO_EXPONENTIALS}, through={"f32": LOGARITHM}),
+    kernel=fold({"f32": LOG_SUM}, {"f32": NO_EXPONENTIALS}, through={"f32": _SUM}),
     grad={"input": lambda g, input, out, dim, keepdim: _grad(g, input, out, dim, keepdim)},
 )  # fmt: skip
 def log_of_sum(input: Tensor, dim: int | tuple[int, ...], keepdim: bool = False) -> Tensor:

@@ -33,6 +33,8 @@ _PLACES = "abcdefg"
 _MOST = len(_PLACES)
 # Of two tensors each is copied by itself: the copies go into the kernels that make them more often than not.
 _FEWEST = 3
+# Bytes that a GPU writes at once: of less each copy would write the others' share again.
+_SECTOR = 32
 
 
 def _cat_types(call: Call):
@@ -73,10 +75,18 @@ def _cat_launches(call: Call) -> list[Launch]:
             parts.append(_Part(f"tensors[{j}]", m, at))
             at += m.shape[k]
     launches: list[Launch] = []
-    for is_small, run in groupby(parts, lambda part: len(parts) >= _FEWEST and _is_small(part, call.out)):
+    width = prod(call.out.shape[k + 1 :]) * call.out.dtype.itemsize
+
+    def is_joined(part: _Part) -> bool:
+        """Whether it is worth no dispatch of its own. Neighbours must not write to one word."""
+        m = part.meta
+        is_one = m.shape[k] * width < _SECTOR if m.numel >= MANY else len(parts) >= _FEWEST
+        return is_one and m.is_contiguous and physical(call.out.dtype)[1] == 1
+
+    for joined, run in groupby(parts, is_joined):
         run = list(run)
-        for at in range(0, len(run), _MOST if is_small else 1):
-            some = run[at : at + _MOST] if is_small else [run[at]]
+        for at in range(0, len(run), _MOST if joined else 1):
+            some = run[at : at + _MOST] if joined else [run[at]]
             launches.append(_join(call.out, k, some) if len(some) > 1 else _copy(call.out, k, some[0]))
     return launches
 
@@ -87,11 +97,6 @@ class _Part(NamedTuple):
     name: str
     meta: Meta
     begin: int
-
-
-def _is_small(part: _Part, out: Meta) -> bool:
-    """Whether it is worth no dispatch of its own. Neighbours must not write to one word."""
-    return part.meta.is_contiguous and part.meta.numel < MANY and physical(out.dtype)[1] == 1
 
 
 def _copy(out: Meta, k: int, part: _Part) -> Launch:
