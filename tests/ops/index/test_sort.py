@@ -141,6 +141,26 @@ def test_counts_into_as_many_bins_as_before_more_and_fewer(device):
             pellucid.bincount(pellucid.tensor(index, device=device))
 
 
+def test_an_integer_with_too_many_bins_is_refused_once():
+    one, heavy = pellucid.tensor([1, 1], device="webgpu"), pellucid.tensor([1, 1 << 40], device="webgpu")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="bincount: a tensor of 8796093022216 bytes"):
+            pellucid.bincount(heavy)
+        assert pellucid.bincount(one).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("device", ["webgpu", "cpu"])
+def test_many_bins_are_not_made_ahead(device):
+    large = pellucid.tensor([1, (1 << 20) + 1, 2], device=device)
+    small = pellucid.tensor([1, 1, 2], device="webgpu")
+    assert pellucid.bincount(large).numel() == (1 << 20) + 2
+    pellucid.webgpu.synchronize()
+    pellucid.webgpu.reset_peak_memory_stats()
+    before = pellucid.webgpu.memory_stats()["peak_bytes"]
+    assert pellucid.bincount(small).tolist() == [0, 2, 1]
+    assert pellucid.webgpu.memory_stats()["peak_bytes"] < before + (1 << 22)
+
+
 @pytest.mark.parametrize("device", ["webgpu", "cpu"])
 def test_complex_numbers_have_no_order(device):
     x = pellucid.tensor([1j, 2.0], device=device, dtype=pellucid.complex64)

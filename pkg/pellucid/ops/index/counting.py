@@ -207,8 +207,10 @@ def occurrences(index: Tensor, length: int) -> Tensor:
     """How often each integer below ``length`` occurs in a vector of integers; others do not count."""
 
 
-# How many integers the last call counted, and into how many bins.
+# How many integers the last call counted on webgpu, and into how many bins.
 _last = [(0, 0)]
+# More bins are not made ahead: those that one large integer asked for would cost memory at each later call.
+_MOST_AHEAD = 1 << 20
 
 
 def _counted_ahead(input: Tensor, least: int) -> Tensor | None:
@@ -216,6 +218,8 @@ def _counted_ahead(input: Tensor, least: int) -> Tensor | None:
     nothing is known. The device counts while the largest is on its way."""
     numel, length = _last[0]
     if not input.is_webgpu or getattr(input, "is_batched", False) or numel != input._meta.numel:
+        return None
+    if length > _MOST_AHEAD:
         return None
     counted = occurrences(input, max(length, least))
     stream().submit()
@@ -251,7 +255,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             raise RangeError(f"bincount: takes no negative integers, and one is {least}.")
         length = max(length, most + 1)
     if weights is None:
-        _last[0] = numel, length
+        if input.is_webgpu:
+            _last[0] = numel, length
         if counted is None or counted._meta.numel < length:
             return occurrences(input, length)
         return counted if counted._meta.numel == length else counted[:length].clone()
