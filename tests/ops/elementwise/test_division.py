@@ -14,6 +14,7 @@ from samples.elementwise import FLOATS
 pytestmark = pytest.mark.gpu
 # WGSL allows 2.5 units in the last place: up to 3 beside the rounded quotient, in either direction.
 UNITS = (-3, -1, 0, 1, 3)
+QUOTIENTS = ("f32(up.x) / f32(down.x)", "abs(a) / abs(b)")
 # PyTorch's float32 fmod gives NaN where the quotient overflows. In float64 remainders are exact.
 OPS = {
     "floor_divide": torch.floor_divide,
@@ -37,25 +38,26 @@ def mine(name: str, a: pellucid.Tensor, b: pellucid.Tensor) -> pellucid.Tensor:
 @pytest.fixture
 def off_by(monkeypatch):
     """A function that makes every later kernel's float32 quotient wrong by a number of units."""
-    read_text = parts.read_text
+    known = parts._parts()
+    part = known["division"]
+    text = "\n".join(part.functions.values())
+    for quotient in QUOTIENTS:
+        assert quotient in text
 
     def forget() -> None:
-        for kept in (parts._text, parts._part, source._finished):
-            kept.cache_clear()
+        source._finished.cache_clear()
         forget_plans()
 
     def use(units: int) -> None:
-        def changed(name: str) -> str:
-            text = read_text(name)
-            if name != "wgsl/parts/number/division.wgsl":
-                return text
-            for quotient in ("f32(up.x) / f32(down.x)", "abs(a) / abs(b)"):
-                assert quotient in text
+        def changed(function: str) -> str:
+            for quotient in QUOTIENTS:
                 wrong = f"bitcast<f32>(bitcast<u32>({quotient}) + bitcast<u32>({units}i))"
-                text = text.replace(quotient, wrong)
-            return text
+                function = function.replace(quotient, wrong)
+            return function
 
-        monkeypatch.setattr(parts, "read_text", changed)
+        functions = {name: changed(function) for name, function in part.functions.items()}
+        parts_changed = {**known, "division": part._replace(functions=functions)}
+        monkeypatch.setattr(parts, "_part", lambda name: parts_changed[name])
         forget()
 
     yield use
