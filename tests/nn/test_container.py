@@ -146,6 +146,23 @@ def test_parameter_dict():
     assert same_program(program)[-1] == 0
 
 
+def test_what_cannot_be_held_leaves_nothing_behind():
+    def program(lib, nn):
+        d = nn.ParameterDict({"a": lib.ones(2), "type": 3})
+        for name in ("", "a.b", "keys"):
+            with pytest.raises(KeyError):
+                d[name] = lib.ones(1)
+        return [d["type"], [n for n, _ in d.named_parameters()]]
+
+    assert same_program(program) == [3, ["a"]]
+    p, d = pellucid.nn.ParameterList([1]), pellucid.nn.ParameterDict({"type": 3})
+    with pytest.raises(RuntimeError, match="int64 has no gradients"):
+        p.append(pellucid.tensor([1]))
+    with pytest.raises(KeyError, match="hold a dot"):
+        d["a.b"] = pellucid.ones(1)
+    assert (list(p), list(d)) == ([1], ["type"])
+
+
 def test_sequences_are_joined_and_repeated():
     for nn in (pellucid.nn, torch.nn):
         one, two = nn.Sequential(nn.ReLU()), nn.Sequential(nn.Tanh(), nn.Sigmoid())

@@ -38,8 +38,11 @@ class ParameterDict(ByName):
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
             raise TypeError(f"ParameterDict: a name must be a str, not {describe(key)}.")
+        value = _as_parameter(value)
+        if isinstance(value, Parameter) and key not in self._keys:
+            self._new_name(key, self._kind)
+        setattr(self, key, value)
         self._keys[key] = None
-        setattr(self, key, _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
         del self._keys[key]
@@ -118,6 +121,7 @@ class ParameterList(Module):
 
     def append(self, value: Any) -> ParameterList:
         """Add a value at the end, and return this list."""
+        value = _as_parameter(value)  # before the list is longer: not every tensor can be one
         self._size += 1
         self[self._size - 1] = value
         return self
