@@ -146,6 +146,9 @@ def test_questions_and_modes():
             assert t.is_inference_mode_enabled()
             with t.no_grad():
                 assert t.is_inference_mode_enabled()
+            with t.set_grad_enabled(False):
+                assert t.is_inference_mode_enabled()
+            assert t.no_grad()(t.is_inference_mode_enabled)()
             with t.inference_mode(False):
                 assert not t.is_inference_mode_enabled()
             assert t.is_inference_mode_enabled()

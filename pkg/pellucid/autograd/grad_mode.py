@@ -37,6 +37,11 @@ def _check(mode: bool) -> None:
         )
 
 
+def _switched(before: Any, mode: bool) -> Any:
+    """What a mode is within another one: inference mode lasts where ops do not record."""
+    return before if before is _INFERENCE and not mode else mode
+
+
 def is_grad_enabled() -> bool:
     """Whether ops record the graph now."""
     return bool(grad_enabled.get())
@@ -51,15 +56,17 @@ class set_grad_enabled:
 
     def __init__(self, mode: bool):
         self._mode = mode
-        self._before = [grad_enabled.get()]
+        before = grad_enabled.get()
+        self._before = [before]
         _check(mode)
-        grad_enabled.set(mode)
+        grad_enabled.set(_switched(before, mode))
 
     def __enter__(self):
         if not self._before:
-            self._before.append(grad_enabled.get())
+            before = grad_enabled.get()
+            self._before.append(before)
             _check(self._mode)
-            grad_enabled.set(self._mode)
+            grad_enabled.set(_switched(before, self._mode))
 
     def __exit__(self, *exc):
         grad_enabled.set(self._before.pop())
@@ -78,7 +85,7 @@ def under(mode: bool, function: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """
     before = grad_enabled.get()
     try:
-        grad_enabled.set(mode)
+        grad_enabled.set(_switched(before, mode))
         return function(*args, **kwargs)
     finally:
         grad_enabled.set(before)
@@ -115,7 +122,7 @@ def _within(function: Callable, mode: bool, check: Callable[[bool], Any]) -> Cal
             check(mode)
             before = grad_enabled.get()
             try:
-                grad_enabled.set(mode)
+                grad_enabled.set(_switched(before, mode))
                 return await function(*args, **kwargs)
             finally:
                 grad_enabled.set(before)
@@ -141,8 +148,7 @@ class _Mode:
         self._check(self._mode)
         before = grad_enabled.get()
         self._before.append(before)
-        # Inference mode lasts within `no_grad`.
-        grad_enabled.set(before if before is _INFERENCE and not self._mode else self._mode)
+        grad_enabled.set(_switched(before, self._mode))
 
     def __exit__(self, *exc):
         grad_enabled.set(self._before.pop())
@@ -186,7 +192,8 @@ class enable_grad(_Mode):
 
 class inference_mode(no_grad):
     """`no_grad`, and `is_inference_mode_enabled`; with ``mode=False`` `enable_grad`. Tensors that are made
-    within are like all others: `Tensor.is_inference` is never true.
+    within are like all others: `Tensor.is_inference` is never true. `enable_grad` within ends it, and ops
+    record.
 
     Source: https://pytorch.org/docs/stable/generated/torch.autograd.grad_mode.inference_mode.html
     """
