@@ -14,6 +14,8 @@ def test_bernoulli_of_what_is_no_probability(p, device):
     for lib in (torch, pellucid):
         with pytest.raises(RuntimeError):
             lib.bernoulli(lib.tensor([p], device="cpu"))
+        with pytest.raises(RuntimeError):
+            lib.zeros(2, device="cpu").bernoulli_(lib.tensor([p], device="cpu"))
     if device == "cpu":
         return
     # Nothing waits for values of the device.

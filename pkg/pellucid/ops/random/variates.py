@@ -16,7 +16,7 @@ from ..index.counting import searchsorted
 from ..index.sort import topk
 from ..shape.creation import arange, options_of
 from ..shape.views import broadcast_tensors
-from .distributions import rand, randint, randn
+from .distributions import bernoulli, rand, randint, randn
 from .generator import Generator
 
 # One past the integers that a float holds exactly, from 0 on; of bools all.
@@ -187,7 +187,14 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 @function(exports=None, method=True, aten=("bernoulli_.float", "bernoulli_.Tensor"))
 def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with 1 of probability ``p``, else 0."""
+    """Fill with 1 of probability ``p``, else 0.
+
+    Raises:
+        RangeError: ``p`` is not between 0 and 1, or on the cpu device an element of it. On webgpu nothing
+            waits for values.
+    """
+    if isinstance(p, Tensor) and p.device.type == self.device.type == "cpu":
+        return self.copy_(bernoulli(p.detach().expand(self.shape), generator=generator))
     if not isinstance(p, Tensor) and not 0 <= number(p, "bernoulli_: p") <= 1:
         raise RangeError(f"bernoulli_: p is {p}; it must lie between 0 and 1.")
     return self.copy_(_uniform(self, generator) < p)
