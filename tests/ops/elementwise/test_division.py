@@ -91,3 +91,13 @@ def test_an_inexact_quotient_changes_nothing(name, units, off_by):
     expected = OPS[name](a, b).numpy()
     zero = (expected == 0) & (flushed(a.numpy()) == a.numpy()) & (flushed(b.numpy()) == b.numpy())
     np.testing.assert_array_equal(np.signbit(out.numpy()[zero]), np.signbit(expected[zero]))
+
+
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_remainder_of_nothing_has_the_sign_of_the_dividend(device, dtype):
+    a = torch.tensor([0.0, -0.0, 6.0, -6.0, 6.0, -6.0, -5.0], dtype=dtype)
+    b = torch.tensor([-1.0, 2.0, -3.0, 3.0, 1.5, -1.5, 3.0], dtype=dtype)
+    expected, out = torch.remainder(a, b), pellucid.remainder(ours(a, device), ours(b, device)).float()
+    np.testing.assert_array_equal(out.numpy(), expected.float().numpy())
+    np.testing.assert_array_equal(np.signbit(out.numpy()), np.signbit(expected.float().numpy()))

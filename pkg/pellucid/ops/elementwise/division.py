@@ -104,8 +104,16 @@ def _remainder(name: str, reference: Callable, mode: str, sentence: str, **optio
     )  # fmt: skip
 
 
+def _of_floor(a, b):
+    """What a quotient rounded down leaves; 0 has the sign of ``a``, where numpy gives it that of ``b``."""
+    if np.result_type(a, b).kind != "f":
+        return np.remainder(a, b)
+    rest = np.fmod(a, b)
+    return np.where((rest != 0) & ((b < 0) != (rest < 0)), rest + b, rest)
+
+
 remainder = _remainder(
-    "remainder", np.remainder, "floor", "Remainder with the sign of ``other``, as Python's ``%``.",
+    "remainder", _of_floor, "floor", "Remainder with the sign of ``other``, as Python's ``%``.",
     aten=("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor"),
 )  # fmt: skip
 fmod = _remainder(
