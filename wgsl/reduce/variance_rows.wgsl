@@ -109,7 +109,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
     let rest = (total_of(a) + total_of(b)) + (total_of(c) + total_of(d));
     let all = across_fold(lane, vec3<f32>(select(sum, 0.0, is_far),
         select(0.0, squares_far(sum), is_far), select(rest, 0.0, is_far)));
-    let off = all.z / f32(length);
+    // a lane that is far leaves out its share, without which the rest says nothing
+    let off = select(0.0, all.z / f32(length), all.y == 0.0);
     let about = all.x - all.z * off;
     // NaN stays
     let squares = squares_added(select(about, 0.0, about < 0.0), -all.y);

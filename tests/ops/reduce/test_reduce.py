@@ -55,6 +55,25 @@ def test_variance_of_a_small_spread_far_from_zero(shape, kernels, monkeypatch):
     np.testing.assert_allclose(ours, x.astype(np.float64).var(-1), rtol=tolerance)
 
 
+@pytest.mark.parametrize("columns", [5, 20, 300, 5000])
+def test_variance_of_a_row_with_one_large_element(columns, monkeypatch):
+    """Its lane goes another way than the others."""
+    monkeypatch.setenv("PELLUCID_KERNELS", "shared")
+    x = normal(2, columns)
+    x[:, 0] = 3e18
+    ours = pellucid.tensor(x, device="webgpu").var(-1).numpy()
+    np.testing.assert_allclose(ours, x.astype(np.float64).var(-1, ddof=1), rtol=2e-6)
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((70, 40), 0), ((3, 5000), 1), ((2, 9, 5), (0, 2))])
+def test_variance_on_the_cpu_device_far_from_zero(shape, dim):
+    x = (1e6 + normal(*shape)).astype(np.float32)
+    ours = pellucid.tensor(x, device="cpu")
+    expected = x.astype(np.float64).var(dim, ddof=1)
+    np.testing.assert_allclose(ours.var(dim).numpy(), expected, rtol=2e-7)
+    np.testing.assert_allclose(ours.std(dim).numpy(), np.sqrt(expected), rtol=2e-7)
+
+
 @pytest.mark.parametrize(("shape", "dim"), [((7, 900), 1), ((3, 1), 1), ((2, 300, 40), 1), ((100_003,), 0)])
 @pytest.mark.parametrize("kernels", ["", "shared"])
 def test_logarithms_of_sums_beside_what_is_not_finite(shape, dim, kernels, monkeypatch):
