@@ -101,6 +101,8 @@ PADS = [
     ((2, 3, 5), (-1, 2)),
     ((2, 3, 5), (0, -2)),
     ((2, 3, 5), (0, 0)),
+    ((3, 5, 70, 3), (1, 2, 6, 3)),
+    ((2, 3, 3, 4, 5), (1, 2, 0, 3, 2, 1)),
 ]
 
 
@@ -116,6 +118,20 @@ def test_pad(shape, pads, mode, device):
     out.backward(pellucid.tensor(seed, device=device))
     expected.backward(torch.tensor(seed))
     same(x.grad, y.grad)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_planes_are_padded_in_one_launch(mode):
+    x = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5)
+    ours = pellucid.tensor(x.numpy(), device="webgpu")
+    pellucid.webgpu.synchronize()
+    before = pellucid.webgpu.memory_stats()["dispatches"]
+    out = pellucid.nn.functional.pad(ours, (2, 1, 0, 3), mode)
+    pellucid.webgpu.synchronize()
+    assert pellucid.webgpu.memory_stats()["dispatches"] == before + 1
+    if mode == "replicate":
+        x = x.double()  # PyTorch repeats no integers
+    assert out.tolist() == torch.nn.functional.pad(x, (2, 1, 0, 3), mode).long().tolist()
 
 
 def test_pad_of_more_than_there_is():

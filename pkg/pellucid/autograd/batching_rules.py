@@ -194,7 +194,7 @@ _RULES: dict[str, Rule] = {
     "diagonal": _shifted("dim1", "dim2"), "unfold": _shifted("dimension"),
     "cat": _cat, "matmul": _matmul, "linear": _linear, "embedding": _embedding,
     **dict.fromkeys(("gather", "scatter_lines", "scatter_add"), _lines),
-    **dict.fromkeys(("layer_norm", "rms_norm", "one_hot_rows"), _of_first),
+    **dict.fromkeys(("layer_norm", "rms_norm", "one_hot_rows", "pad_planes"), _of_first),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolution),
     "tril": _last_axes, "triu": _last_axes,
 }  # fmt: skip

@@ -1,15 +1,25 @@
 """pad, constant_pad_nd: more elements at the ends of axes."""
 
+# A declaration has no body.
+# pyright: reportReturnType=false
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from ...autograd.edges import labelled
 from ...errors import ShapeError
 from ...op.arguments import integers
+from ...op.declaration import Call, op
+from ...op.kernel import Launch, Params, register_type
+from ...op.kernel.launch import per_line
 from ...op.public import function
+from ...op.rules import same
+from ...tensors.shape import Size
 from ...tensors.tensor import Tensor
-from .joining import cat, copied
+from .joining import cat, copied, flip
 from .movement import copy_
 from .slicing import slice_dim
 
@@ -21,6 +31,13 @@ _NODES = {
     "circular": "torch::autograd::CopySlices",
 }
 MODES = tuple(_NODES)
+# The axes of planes, which one launch pads; and where a place outside lies inside, in shape/pad.
+_PLANE = 2
+_INSIDE = {
+    "reflect": {},
+    "replicate": {"inside": "clamp(at, 0, length - 1)"},
+    "circular": {"inside": "at + select(0, length, at < 0) - select(0, length, at >= length)"},
+}
 
 
 @function(exports="nn.functional")
@@ -69,7 +86,15 @@ def _padded(input: Tensor, pad: tuple[int, ...], mode: str, value: float | compl
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     if mode == "constant" and sum(max(pair) > 0 for pair in pairs) > 1:
         return _framed(input, pairs, 0 if value is None else value)
-    for k, (before, after) in enumerate(pairs):
+    # Neighbours of a packed dtype share a word, which is another lane's, too.
+    is_whole = mode != "constant" and input.dtype.itemsize >= 4
+    done = _PLANE if is_whole and min(min(pair) for pair in pairs[:_PLANE]) >= 0 else 0
+    if done:
+        for k, pair in enumerate(pairs[:done]):
+            for count in pair:
+                _check_count(input, input.dim() - 1 - k, count, mode)
+        input = pad_planes(input, tuple(pairs[:done]), mode)
+    for k, (before, after) in enumerate(pairs[done:], done):
         dim = input.dim() - 1 - k
         middle = _cut(input, dim, before, after)
         # What is mirrored or repeated may be among what goes.
@@ -115,17 +140,80 @@ def _added(
     shape = [count if k == dim else n for k, n in enumerate(input.shape)]
     if mode == "constant":
         return input.new_full(tuple(shape), 0 if value is None else value)
-    most = {"reflect": length - 1, "circular": length, "replicate": count * min(length, 1)}[mode]
-    if count > most:
-        raise ShapeError(
-            f"pad: {count} elements at an end of axis {dim}, which has {length}; mode {mode!r} gives at most "
-            f"{max(most, 0)}. Pad less."
-        )
+    _check_count(input, dim, count, mode)
     if mode == "replicate":
         return input.narrow(dim, length - 1 if at_end else 0, 1).expand(tuple(shape))
     if mode == "circular":
         return input.narrow(dim, 0 if at_end else length - count, count)
     return slice_dim(input.narrow(dim, length - 1 - count if at_end else 1, count), dim, None, None, -1)
+
+
+def _check_count(input: Tensor, dim: int, count: int, mode: str) -> None:
+    """Refuse more new elements at an end of an axis than a mode gives."""
+    length = input.shape[dim]
+    most = {"reflect": length - 1, "circular": length, "replicate": count * min(length, 1)}[mode]
+    if count and count > most:
+        raise ShapeError(
+            f"pad: {count} elements at an end of axis {dim}, which has {length}; mode {mode!r} gives at most "
+            f"{max(most, 0)}. Pad less."
+        )
+
+
+def _plane_shape(call: Call) -> Size:
+    shape = list(call["input"].shape)
+    for k, pair in enumerate(call["pairs"]):
+        shape[-1 - k] += sum(pair)
+    return Size(shape)
+
+
+def _plane_launch(call: Call) -> Launch:
+    sides, pairs = (call["input"].shape, call.out.shape), call["pairs"]
+    params: Params = {"lines": prod(call.out.shape[:-1]), "left": pairs[0][0], "top": 0}
+    for side, shape in zip(("in", "out"), sides, strict=True):
+        params |= {f"{side}_width": shape[-1], f"{side}_height": shape[-2] if len(pairs) > 1 else 1}
+    if len(pairs) > 1:
+        params["top"] = pairs[1][0]
+    holes = {"T": register_type(call.out.dtype), **_INSIDE[call["mode"]]}
+    return per_line("shape/pad", params, holes, {"x": "input"})
+
+
+def _plane_reference(input, pairs, mode):
+    widths = [(0, 0)] * (input.ndim - len(pairs)) + list(pairs[::-1])
+    return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+
+
+def _plane_gradient(g: Tensor, pairs: tuple[tuple[int, int], ...], mode: str) -> Tensor:
+    """Each new element's gradient goes to the one that it repeats."""
+    for k, (before, after) in enumerate(pairs):
+        dim = g.dim() - 1 - k
+        length = g.shape[dim] - before - after
+        whole = g.narrow(dim, before, length)
+        for count, at_end in ((before, False), (after, True)):
+            if not count:
+                continue
+            part = g.narrow(dim, before + length if at_end else 0, count)
+            if mode == "reflect":
+                part, first = flip(part, dim), length - 1 - count if at_end else 1
+            elif mode == "replicate":
+                part, first = part.sum(dim, keepdim=True), length - 1 if at_end else 0
+            else:
+                first = 0 if at_end else length - count
+            around = (first, length - first - part.shape[dim])
+            whole = whole + _padded(part, (*(0, 0) * k, *around), "constant", None)
+        g = whole
+    return g
+
+
+@op(
+    public="pad",
+    dtype=same,
+    shape=_plane_shape,
+    kernel=_plane_launch,
+    reference=_plane_reference,
+    grad={"input": _plane_gradient},
+)
+def pad_planes(input: Tensor, pairs: tuple[tuple[int, int], ...], mode: str) -> Tensor:
+    """`nn.functional.pad` of the last axis or two by no negative number, in a mode but "constant"."""
 
 
 @function()
