@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ _NODES = {
     "circular": "torch::autograd::CopySlices",
 }
 MODES = tuple(_NODES)
+_OF_NUMPY: dict[str, Any] = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 # The axes of planes, which one launch pads; and where a place outside lies inside, in shape/pad.
 _PLANE = 2
 _INSIDE = {
@@ -179,7 +181,7 @@ def _plane_launch(call: Call) -> Launch:
 
 def _plane_reference(input, pairs, mode):
     widths = [(0, 0)] * (input.ndim - len(pairs)) + list(pairs[::-1])
-    return np.pad(input, widths, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    return np.pad(input, widths, mode=_OF_NUMPY[mode])
 
 
 def _plane_gradient(g: Tensor, pairs: tuple[tuple[int, int], ...], mode: str) -> Tensor:
