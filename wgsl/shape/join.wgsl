@@ -2,7 +2,8 @@
 //
 // a, ..., g  (rows, width)         contiguous, each of its own width; those that are not needed repeat a
 // out        (rows, out_columns)   of which these tensors make the columns from `first` on
-// grid       one invocation per element of theirs
+// grid       one invocation per four elements of theirs, WORKGROUP apart, which are read before the first is
+//            written
 alias T = f32;
 
 @group(0) @binding(0) var<storage, read> a: array<T>;
@@ -32,12 +33,25 @@ fn load_e(i: u32) -> T { return e[params.e_offset + i]; }
 fn load_f(i: u32) -> T { return f[params.f_offset + i]; }
 fn load_g(i: u32) -> T { return g[params.g_offset + i]; }
 
+fn put(i: u32, at: vec2<u32>, value: T) {
+    if (i < params.count) { out[at.x * params.out_columns + params.first + at.y] = value; }
+}
+
 // The place of a column in a tensor whose columns lie between `begin` and `end`.
 fn place(row: u32, column: u32, begin: u32, end: u32) -> u32 {
     return row * (end - begin) + column - begin;
 }
 
-fn element(row: u32, column: u32) -> T {
+// (row, column); past the end the last element comes again
+fn row_and_column(i: u32) -> vec2<u32> {
+    let known = min(i, params.count - 1u);
+    let row = known / params.g_end;
+    return vec2<u32>(row, known - row * params.g_end);
+}
+
+fn element(at: vec2<u32>) -> T {
+    let row = at.x;
+    let column = at.y;
     if (column < params.a_end) { return load_a(place(row, column, 0u, params.a_end)); }
     if (column < params.b_end) { return load_b(place(row, column, params.a_end, params.b_end)); }
     if (column < params.c_end) { return load_c(place(row, column, params.b_end, params.c_end)); }
@@ -53,9 +67,18 @@ fn main(
     @builtin(num_workgroups) count: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let i = (id.y * count.x + id.x) * WORKGROUP + lane;
+    let i = (id.y * count.x + id.x) * (4u * WORKGROUP) + lane;
     if (i >= params.count) { return; }
-    let row = i / params.g_end;
-    let column = i % params.g_end;
-    out[row * params.out_columns + params.first + column] = element(row, column);
+    let at_0 = row_and_column(i);
+    let at_1 = row_and_column(i + WORKGROUP);
+    let at_2 = row_and_column(i + 2u * WORKGROUP);
+    let at_3 = row_and_column(i + 3u * WORKGROUP);
+    let value_0 = element(at_0);
+    let value_1 = element(at_1);
+    let value_2 = element(at_2);
+    let value_3 = element(at_3);
+    put(i, at_0, value_0);
+    put(i + WORKGROUP, at_1, value_1);
+    put(i + 2u * WORKGROUP, at_2, value_2);
+    put(i + 3u * WORKGROUP, at_3, value_3);
 }

@@ -15,7 +15,7 @@ from ...op.arguments import by_name
 from ...op.declaration import Call, function, op
 from ...op.elementwise import launch_copy
 from ...op.families import called
-from ...op.kernel import Launch, Params, load, per_element, physical, register_type
+from ...op.kernel import Launch, Params, load, physical, register_type
 from ...op.kernel.frame import MANY
 from ...op.planning import metas_of
 from ...tensors.construct import tensor
@@ -115,8 +115,9 @@ def _join(out: Meta, k: int, parts: list[_Part]) -> Launch:
     for j, binding in enumerate(_PLACES):
         params[f"{binding}_end"] = ends[min(j, len(ends) - 1)]
         bind[binding] = parts[j if j < len(parts) else 0].name
-    file = load("shape/join").fill({"T": register_type(out.dtype)})
-    return per_element(file, count, params, bind=bind)
+    lanes = 256 if count >= MANY else 64
+    file = load("shape/join").fill({"T": register_type(out.dtype), "WORKGROUP": f"{lanes}u"})
+    return Launch(file, -(-count // (4 * lanes)), params, bind=bind)
 
 
 def _cat_reference(tensors, dim):
