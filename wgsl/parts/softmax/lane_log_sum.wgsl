@@ -7,7 +7,6 @@
 // The kernel declares `fn load_x(i: u32) -> f32`.
 //
 // turns  an eighth of count, and 1
-// uses   softmax_state
 
 // Four entries; past `count` they are -inf, of which nothing comes.
 fn log_sum_quad(first: u32, step: u32, k: u32, count: u32) -> vec4<f32> {
@@ -23,22 +22,26 @@ fn log_sum_of_four(values: vec4<f32>) -> vec2<f32> {
 }
 
 fn lane_log_sum(first: u32, step: u32, count: u32) -> vec2<f32> {
-    var largest = SOFTMAX_LOWEST;
+    var largest = -3.4028234e38;
     var total = 0.0;
     var others = vec2<f32>(infinity(-1.0), 0.0);
     for (var k = 0u; k < count; k += 8u) {
         let near = log_sum_quad(first, step, k, count);
         let far = log_sum_quad(first, step, k + 4u, count);
-        // What has a NaN or +inf is rare, and goes by itself.
-        if (softmax_is_poison(near) || softmax_is_poison(far)) {
+        let bits = max(bitcast<vec4<u32>>(near) & vec4<u32>(0x7fffffffu),
+            bitcast<vec4<u32>>(far) & vec4<u32>(0x7fffffffu));
+        // What has a NaN or an infinity is rare, and goes by itself.
+        if (max(max(bits.x, bits.y), max(bits.z, bits.w)) >= 0x7f800000u) {
             others = log_sum_pair(others, log_sum_pair(log_sum_of_four(near), log_sum_of_four(far)));
         } else {
-            let peak = max(largest, max(softmax_peak(near), softmax_peak(far)));
-            let shares = softmax_exps(near, peak) + softmax_exps(far, peak);
-            total = total * softmax_exp(largest - peak) + ((shares.x + shares.y) + (shares.z + shares.w));
+            let high = max(near, far);
+            let peak = max(largest, max(max(high.x, high.y), max(high.z, high.w)));
+            let shares = exp(max(near - peak, vec4<f32>(-104.0))) + exp(max(far - peak, vec4<f32>(-104.0)));
+            total = total * exp(max(largest - peak, -104.0))
+                + ((shares.x + shares.y) + (shares.z + shares.w));
             largest = peak;
         }
     }
-    // of -inf alone nothing is known but that
+    // where no number was there the largest is none
     return log_sum_pair(others, vec2<f32>(select(largest, infinity(-1.0), total == 0.0), total));
 }
