@@ -171,6 +171,82 @@ def test_goes_to_a_step_and_on_from_one(name):
     assert seen[0] == pytest.approx(seen[1], rel=1e-6)
 
 
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_states_of_pytorch_are_loaded(name):
+    made = {}
+    for lib in (torch, pellucid):
+        o = optimizer(lib)
+        schedule = made[lib] = SCHEDULES[name](lib.optim.lr_scheduler, o)
+        for _ in range(6):
+            o.step()
+            schedule.step()
+    state = made[torch].state_dict()
+    assert made[pellucid].state_dict().keys() == state.keys()
+    o = optimizer(pellucid)
+    again = SCHEDULES[name](pellucid.optim.lr_scheduler, o)
+    again.load_state_dict(copy.deepcopy(state))
+    o.load_state_dict(made[pellucid].optimizer.state_dict())
+    assert again.get_last_lr() == pytest.approx(made[torch].get_last_lr())
+    for _ in range(4):
+        for schedule in (made[torch], again):
+            schedule.optimizer.step()
+            schedule.step()
+        assert again.get_last_lr() == pytest.approx(made[torch].get_last_lr())
+
+
+def test_states_of_functions_are_kept():
+    class Falling:
+        def __init__(self):
+            self.by = 0.5
+
+        def __call__(self, step):
+            return self.by**step
+
+    seen = []
+    for lib in (torch, pellucid):
+        schedule = lib.optim.lr_scheduler.LambdaLR(optimizer(lib), [Falling(), lambda step: 0.5])
+        schedule.lr_lambdas[0].by = 0.25
+        again = lib.optim.lr_scheduler.LambdaLR(optimizer(lib), [Falling(), lambda step: 0.5])
+        again.load_state_dict(schedule.state_dict())
+        seen.append((schedule.state_dict()["lr_lambdas"], again.lr_lambdas[0].by))
+    assert seen[0] == seen[1] == ([{"by": 0.25}, None], 0.25)
+
+
+RESUMED = {
+    "step": lambda s, o, k: s.StepLR(o, 2, 0.1, last_epoch=k),
+    "milestones": lambda s, o, k: s.MultiStepLR(o, [2, 4, 4], 0.1, last_epoch=k),
+    "constant": lambda s, o, k: s.ConstantLR(o, 0.5, 4, last_epoch=k),
+    "linear": lambda s, o, k: s.LinearLR(o, 0.5, 1.0, 4, last_epoch=k),
+    "exponential": lambda s, o, k: s.ExponentialLR(o, 0.9, last_epoch=k),
+    "cosine": lambda s, o, k: s.CosineAnnealingLR(o, 5, 0.01, last_epoch=k),
+    "polynomial": lambda s, o, k: s.PolynomialLR(o, 5, 2.0, last_epoch=k),
+    "lambda": lambda s, o, k: s.LambdaLR(o, lambda e: 0.9**e, last_epoch=k),
+    "multiplied": lambda s, o, k: s.MultiplicativeLR(o, lambda e: 0.9, last_epoch=k),
+    "restarts": lambda s, o, k: s.CosineAnnealingWarmRestarts(o, 3, last_epoch=k),
+    "longer restarts": lambda s, o, k: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.01, last_epoch=k),
+    "cyclic": lambda s, o, k: s.CyclicLR(o, 0.01, 0.1, 3, cycle_momentum=False, last_epoch=k),
+}
+
+
+@pytest.mark.parametrize("last_epoch", [-1, 0, 1, 3, 4, 5])
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_new_schedule_goes_on(name, last_epoch):
+    """Of groups that say what they began with: some schedules leave the rates as they are at first."""
+    seen = []
+    for lib in (pellucid, torch):
+        o = optimizer(lib)
+        for group in o.param_groups:
+            group["initial_lr"] = 2 * group["lr"]
+        schedule = RESUMED[name](lib.optim.lr_scheduler, o, last_epoch)
+        rates = [*schedule.get_last_lr()]
+        for _ in range(9):
+            o.step()
+            schedule.step()
+            rates += schedule.get_last_lr()
+        seen.append(rates)
+    assert seen[0] == pytest.approx(seen[1], rel=1e-6)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

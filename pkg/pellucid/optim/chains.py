@@ -27,7 +27,24 @@ def _check_all(chain: LRScheduler, schedulers: Sequence[Any], optimizer: Optimiz
             raise RangeError(f"{name}: a {type(each).__name__} is a schedule of another optimizer.")
 
 
-class SequentialLR(LRScheduler):
+class _OfSchedules(LRScheduler):
+    """Base of schedules that are made of others, in ``_schedulers``."""
+
+    _schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer, with the states of the schedules."""
+        own = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
+        return {**own, "_schedulers": [s.state_dict() for s in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        given = dict(state_dict)
+        for scheduler, state in zip(self._schedulers, given.pop("_schedulers"), strict=True):
+            scheduler.load_state_dict(state)
+        self.__dict__.update(given)
+
+
+class SequentialLR(_OfSchedules):
     """One schedule after the other.
 
     Args:
@@ -54,15 +71,14 @@ class SequentialLR(LRScheduler):
                 f"not {len(milestones)}."
             )
         self.optimizer = optimizer
-        self.schedulers = schedulers
-        self.milestones = milestones
+        self._schedulers = schedulers
+        self._milestones = milestones
         self.last_epoch = last_epoch + 1
-        self.base_lrs = self.schedulers[0].base_lrs
-        self._begin(self.schedulers[0])
+        self._begin(self._schedulers[0])
 
     def _begin(self, scheduler: LRScheduler) -> None:
-        for group, base in zip(self.optimizer.param_groups, scheduler.base_lrs, strict=True):
-            group["lr"] = base
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
         scheduler.last_epoch = -1
         if "_step_count" in vars(scheduler):
             scheduler._step_count = 0  # it begins, whatever the optimizer has done
@@ -72,25 +88,15 @@ class SequentialLR(LRScheduler):
     def step(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         note_step()
         self.last_epoch += 1
-        k = bisect_right(self.milestones, self.last_epoch)
-        if k and self.milestones[k - 1] == self.last_epoch:
-            self._begin(self.schedulers[k])
+        k = bisect_right(self._milestones, self.last_epoch)
+        if k and self._milestones[k - 1] == self.last_epoch:
+            self._begin(self._schedulers[k])
         else:
-            self.schedulers[k].step()
-        self._last_lr = self.schedulers[k].get_last_lr()
-
-    def state_dict(self) -> dict[str, Any]:
-        own = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "schedulers")}
-        return {**own, "schedulers": [s.state_dict() for s in self.schedulers]}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        given = dict(state_dict)
-        for scheduler, state in zip(self.schedulers, given.pop("schedulers"), strict=True):
-            scheduler.load_state_dict(state)
-        self.__dict__.update(given)
+            self._schedulers[k].step()
+        self._last_lr = self._schedulers[k].get_last_lr()
 
 
-class ChainedScheduler(LRScheduler):
+class ChainedScheduler(_OfSchedules):
     """Several schedules at once, each going on from what the one before made of the rates.
 
     Args:
@@ -115,16 +121,6 @@ class ChainedScheduler(LRScheduler):
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._rates
-
-    def state_dict(self) -> dict[str, Any]:
-        own = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
-        return {**own, "_schedulers": [s.state_dict() for s in self._schedulers]}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        given = dict(state_dict)
-        for scheduler, state in zip(self._schedulers, given.pop("_schedulers"), strict=True):
-            scheduler.load_state_dict(state)
-        self.__dict__.update(given)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -174,7 +170,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
         self.min_lrs = self._by_group("min_lr", min_lr)
         self.default_min_lr: Any = None if isinstance(min_lr, (list, tuple)) else min_lr
-        self.best = inf if mode == "min" else -inf
+        self.best = self.mode_worse = inf if mode == "min" else -inf
         self.last_epoch = self.cooldown_counter = self.num_bad_epochs = 0
         self._last_lr = self._rates
 

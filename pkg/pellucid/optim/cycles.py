@@ -11,6 +11,13 @@ from .optimizer import Optimizer
 from .schedule import LRScheduler, check_is_optimizer, note_step, set_momentum
 
 
+def _phase(end: float, lr: str, next_lr: str, momentum: str, next_momentum: str) -> dict[str, Any]:
+    return {
+        "end_step": end, "start_lr": lr, "end_lr": next_lr, "start_momentum": momentum,
+        "end_momentum": next_momentum,
+    }  # fmt: skip
+
+
 class OneCycleLR(LRScheduler):
     """Up from ``max_lr / div_factor`` to ``max_lr``, then down to that start over ``final_div_factor``; the
     momentum goes the other way.
@@ -74,16 +81,18 @@ class OneCycleLR(LRScheduler):
         if cycle_momentum:
             self._cycles()
         self.total_steps = steps
-        self.anneal_strategy = anneal_strategy
+        self._anneal_func_type = anneal_strategy
         self.cycle_momentum = cycle_momentum
         # At which step each phase ends, and the rates and momenta (keys of a group) between which it goes.
-        up, end = float(pct_start * steps) - 1, float(steps - 1)
-        rise = (up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        up, end = float(pct_start * steps) - 1, steps - 1
+        rise = _phase(up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         if three_phase:
-            back = (2 * (up + 1) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
-            self.phases = [rise, back, (end, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+            back = _phase(2 * (up + 1) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
+            last = _phase(end, "initial_lr", "min_lr", "max_momentum", "max_momentum")
+            self._schedule_phases = [rise, back, last]
         else:
-            self.phases = [rise, (end, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+            last = _phase(end, "max_lr", "min_lr", "base_momentum", "max_momentum")
+            self._schedule_phases = [rise, last]
         if last_epoch == -1:
             groups = optimizer.param_groups
             for group, highest in zip(groups, self._by_group("max_lr", max_lr), strict=True):
@@ -97,7 +106,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, start: float, end: float, share: float) -> float:
-        if self.anneal_strategy == "linear":
+        if self._anneal_func_type == "linear":
             return start + (end - start) * share
         return end + (start - end) / 2 * (1 + cos(pi * share))
 
@@ -106,18 +115,19 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise RangeError(f"OneCycleLR: step {step} is after the last of {self.total_steps}.")
-        begin, phase = 0.0, self.phases[0]
-        for phase in self.phases:
-            if step <= phase[0] or phase is self.phases[-1]:
+        begin, phase = 0.0, self._schedule_phases[0]
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break
-            begin = phase[0]
-        end, lr, next_lr, momentum, next_momentum = phase
+            begin = phase["end_step"]
+        end = phase["end_step"]
         share = (step - begin) / (end - begin) if end != begin else 1.0
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(self._between(group[lr], group[next_lr], share))
+            rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
-                set_momentum(group, self._between(group[momentum], group[next_momentum], share))
+                low, high = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                set_momentum(group, self._between(low, high, share))
         return rates
 
 
@@ -183,13 +193,15 @@ class CyclicLR(LRScheduler):
             self.max_momentums = self._by_group("max_momentum", max_momentum)
         if last_epoch == -1:
             for k, group in enumerate(optimizer.param_groups):
-                group["lr"] = group["initial_lr"] = lowest[k]
+                group["lr"] = lowest[k]
                 if cycle_momentum:
                     group["base_momentum"], group["max_momentum"] = (
                         self.base_momentums[k],
                         self.max_momentums[k],
                     )
         super().__init__(optimizer, last_epoch)
+        # The first rate is made of what the groups began with, as in PyTorch.
+        self.base_lrs = lowest
 
     def scale_fn(self, x: float) -> float:
         """The share of the height in a cycle, or at a step."""
@@ -262,7 +274,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             RangeError: it is negative.
         """
         note_step()
-        at: Any = self.last_epoch + 1 if epoch is None else self._number("epoch", epoch)
+        if epoch is None and self.last_epoch >= 0:
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+            return self._update_lr(self.last_epoch + 1)
+        at: Any = 0 if epoch is None else self._number("epoch", epoch)
         if at < 0:
             raise RangeError(f"CosineAnnealingWarmRestarts: a step must be at least 0, not {at}.")
         self.T_cur, self.T_i = at, self.T_0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import cos, pi
+from types import FunctionType
+from typing import Any
 
 from ..errors import ArgumentError, RangeError
 from ..op.arguments import describe
@@ -38,6 +40,18 @@ class LambdaLR(LRScheduler):
     def get_lr(self) -> list[float]:
         return [base * f(self.last_epoch) for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and plain functions; of objects that are called their attributes."""
+        states = [None if isinstance(f, FunctionType) else dict(vars(f)) for f in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": states}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        given = dict(state_dict)
+        for f, state in zip(self.lr_lambdas, given.pop("lr_lambdas"), strict=True):
+            if state is not None:
+                vars(f).update(state)
+        super().load_state_dict(given)
+
 
 class MultiplicativeLR(LambdaLR):
     """Times ``lr_lambda(step)`` every step.
@@ -49,13 +63,15 @@ class MultiplicativeLR(LambdaLR):
     """
 
     def get_lr(self) -> list[float]:
-        if self.last_epoch <= 0 or self._goes_on:
+        if self.last_epoch <= 0 or self._is_initial:
             return self._rates
         return [lr * f(self.last_epoch) for lr, f in zip(self._rates, self.lr_lambdas, strict=True)]
 
 
 class StepLR(FactorLR):
     """Times ``gamma`` every ``step_size`` steps."""
+
+    _keeps_rates = False
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size = self._number("step_size", step_size)
@@ -70,6 +86,8 @@ class StepLR(FactorLR):
 
 class MultiStepLR(FactorLR):
     """Times ``gamma`` at each of the steps ``milestones``."""
+
+    _keeps_rates = False
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -125,6 +143,8 @@ class LinearLR(FactorLR):
 
 class ConstantLR(FactorLR):
     """The base times ``factor`` for the first ``total_iters`` steps."""
+
+    _keeps_rates = False
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1

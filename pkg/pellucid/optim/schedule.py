@@ -102,9 +102,9 @@ class LRScheduler:
         self._own_step = vars(optimizer).get("step")
         self._step_count = 0
         self._last_lr: list[float] = []
-        self._goes_on = last_epoch != -1
+        self._is_initial = True
         self.step()
-        self._goes_on = False
+        self._is_initial = False
 
     def _number(self, name: str, value: Any) -> Any:
         """A setting that is a number."""
@@ -185,16 +185,17 @@ class LRScheduler:
         return [self._number(name, v) for v in values]
 
     def _cycles(self) -> None:
-        """Refuse to cycle the momentum of an optimizer that has none."""
+        """Note which momentum of an optimizer is cycled, and refuse one that has none."""
         if not {"momentum", "betas"} & set(self.optimizer.defaults):
             raise RangeError(
                 f"{type(self).__name__}: {type(self.optimizer).__name__} has neither momentum nor betas. "
                 "Give cycle_momentum=False."
             )
+        self.use_beta1 = "betas" in self.optimizer.defaults
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and functions."""
-        left_out = ("optimizer", "lr_lambdas", "_goes_on", "_own_step")
+        left_out = ("optimizer", "lr_lambdas", "_own_step")
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -210,13 +211,15 @@ class FactorLR(LRScheduler):
     """
 
     eta_min = 0.0
+    # Whether a schedule that goes on leaves the rates as they are at its construction, as most do in PyTorch.
+    _keeps_rates = True
 
     def _factor(self, step: int) -> float:
         raise NotImplementedError(f"{type(self).__name__}: define _factor().")
 
     def get_lr(self) -> list[float]:
         least, factor = self.eta_min, self._factor(self.last_epoch)
-        if self._goes_on:
+        if self._is_initial and self.last_epoch > 0 and self._keeps_rates:
             return self._rates
         before = 1.0 if self.last_epoch == 0 else self._factor(self.last_epoch - 1)
         if before == 0:
