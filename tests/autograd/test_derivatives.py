@@ -420,8 +420,8 @@ ELSEWHERE = {
     "laguerre_polynomial_l", "legendre_polynomial_p", "log_gamma_block", "log_gamma_slope",
     "half_transform", "heaviside", "kept_block", "linear", "logical_not", "matmul", "max_windows",
     "max_windows_gradient", "norm_gradient", "unfold", "fold_windows", "unfold_windows", "resample",
-    "resample_gradient", "resample_planes", "order_statistic", "permute_dims", "put_rows", "quant_linear",
-    "quant_product", "rotary_embedding", "rows_at", "scatter_add",
+    "resample_gradient", "resample_planes", "order_statistic", "permute_dims", "pad_planes",
+    "put_rows", "quant_linear", "quant_product", "rotary_embedding", "rows_at", "scatter_add",
     "log_scan", "scan_states", "scatter_combined", "scatter_lines", "select", "spread_rows", "transform",
     "transpose", "tril", "triu", "unsqueeze", "view_as_complex", "view_as_real",
 }  # fmt: skip

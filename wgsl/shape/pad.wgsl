@@ -5,6 +5,7 @@
 // out   (planes, out_height, out_width)
 // grid  TILE columns by 4 * WORKGROUP / TILE lines of all planes a workgroup (parts/plane_lines)
 // fuses -> out
+// turns 3
 // uses  plane_lines
 
 alias T = f32;

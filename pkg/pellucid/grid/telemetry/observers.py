@@ -10,6 +10,7 @@ import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TextIO
 
 from ...autograd.grad_mode import no_grad
@@ -143,6 +144,9 @@ def observe(module: Module, observer: Observer, model: str = "model") -> Observa
     def count(*_: object) -> None:
         found.step += 1
 
+    def backward(layer: str, kind: str, grad: Tensor) -> None:
+        tell("backward", layer, kind, grad)
+
     found._handles.append(module.register_forward_pre_hook(count))
     for name, layer in _layers(module):
         kind = kind_of(layer)
@@ -150,13 +154,11 @@ def observe(module: Module, observer: Observer, model: str = "model") -> Observa
         def forward(_module, _input, output, name=name, kind=kind):
             if isinstance(output, Tensor):
                 tell("forward", name, kind, output)
-
-        def backward(_module, _below, above, name=name, kind=kind):
-            if isinstance(above[0], Tensor):
-                tell("backward", name, kind, above[0])
+                # A backward hook of the layer would warn where its input is the data.
+                if output.requires_grad:
+                    output.register_hook(partial(backward, name, kind))
 
         found._handles.append(layer.register_forward_hook(forward))
-        found._handles.append(layer.register_full_backward_hook(backward))
     for name, parameter in module.named_parameters():
         if parameter.requires_grad:
 
