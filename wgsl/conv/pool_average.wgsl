@@ -62,7 +62,8 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: ve
         if (x < last_x) {
             let second = load_x(line + min(x + 1u, last_x - 1u));
             let third = load_x(line + min(x + 2u, last_x - 1u));
-            sum += load_x(line + x) + (select(0.0, second, x + 1u < last_x) + select(0.0, third, x + 2u < last_x));
+            let others = select(0.0, second, x + 1u < last_x) + select(0.0, third, x + 2u < last_x);
+            sum += load_x(line + x) + others;
         }
     }
     let number = f32(down.count * across.count);

@@ -10,6 +10,7 @@
 // turns  8 * (TALL * (WIDE + 1) + 1)
 // uses   nan, plane_lines
 
+alias Column = u32;
 // The kernel's rows and columns.
 const TALL = 2u;
 const WIDE = 2u;
@@ -59,7 +60,9 @@ fn pair_at(at: vec2<u32>, column: u32, k: u32) -> vec2<f32> {
     return load_pair((at.x * params.in_height + row) * params.in_width + 2u * column);
 }
 
-fn largest(at: vec2<u32>, column: u32) -> f32 {
+fn of_column(column: u32) -> Column { return column; }
+
+fn element(at: vec2<u32>, column: Column) -> f32 {
     var best = 0.0;
     // NaN if one of them is, or infinities of both signs are there
     var sum = 0.0;
@@ -91,30 +94,5 @@ fn largest(at: vec2<u32>, column: u32) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let place = column_and_line(id.y * count.x + id.x, lane);
-    let column = place.x;
-    if (column >= params.out_width) {
-        return;
-    }
-    let first = place.y * params.out_width + column;
-    let at_0 = plane_and_row(place.y);
-    if (place.y + 3u < params.lines) {
-        let at_1 = row_below(at_0);
-        let at_2 = row_below(at_1);
-        let at_3 = row_below(at_2);
-        let value_0 = largest(at_0, column);
-        let value_1 = largest(at_1, column);
-        let value_2 = largest(at_2, column);
-        let value_3 = largest(at_3, column);
-        store_out(first, value_0);
-        store_out(first + params.out_width, value_1);
-        store_out(first + 2u * params.out_width, value_2);
-        store_out(first + 3u * params.out_width, value_3);
-        return;
-    }
-    var at = at_0;
-    for (var k = 0u; place.y + k < params.lines; k++) {
-        store_out(first + k * params.out_width, largest(at, column));
-        at = row_below(at);
-    }
+    write_lines(id.y * count.x + id.x, lane);
 }

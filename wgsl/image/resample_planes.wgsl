@@ -9,6 +9,7 @@
 // turns 4 * (WIDTH * (WIDTH + 1) + 1)
 // uses  plane_lines, resample_taps
 
+alias Column = ResampleTaps;
 const WIDTH = 2;
 const HALF = true;
 const ANTIALIAS = false;
@@ -39,7 +40,9 @@ fn load_x(i: u32) -> f32 { return x[params.x_offset + i]; }
 fn load_pair(i: u32) -> vec2<f32> { return vec2<f32>(load_x(i), load_x(i + 1u)); }
 fn store_out(i: u32, value: f32) { out[i] = value; }
 
-fn resampled(at: vec2<u32>, columns: ResampleTaps) -> f32 {
+fn of_column(column: u32) -> Column { return resample_taps(column, params.in_width, params.across); }
+
+fn element(at: vec2<u32>, columns: Column) -> f32 {
     let rows = resample_taps(at.y, params.in_height, params.down);
     let last_row = i32(params.in_height) - 1;
     let last_column = i32(params.in_width) - 1;
@@ -64,31 +67,5 @@ fn resampled(at: vec2<u32>, columns: ResampleTaps) -> f32 {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let place = column_and_line(id.y * count.x + id.x, lane);
-    let column = place.x;
-    if (column >= params.out_width) {
-        return;
-    }
-    let first = place.y * params.out_width + column;
-    let columns = resample_taps(column, params.in_width, params.across);
-    let at_0 = plane_and_row(place.y);
-    if (place.y + 3u < params.lines) {
-        let at_1 = row_below(at_0);
-        let at_2 = row_below(at_1);
-        let at_3 = row_below(at_2);
-        let value_0 = resampled(at_0, columns);
-        let value_1 = resampled(at_1, columns);
-        let value_2 = resampled(at_2, columns);
-        let value_3 = resampled(at_3, columns);
-        store_out(first, value_0);
-        store_out(first + params.out_width, value_1);
-        store_out(first + 2u * params.out_width, value_2);
-        store_out(first + 3u * params.out_width, value_3);
-        return;
-    }
-    var at = at_0;
-    for (var k = 0u; place.y + k < params.lines; k++) {
-        store_out(first + k * params.out_width, resampled(at, columns));
-        at = row_below(at);
-    }
+    write_lines(id.y * count.x + id.x, lane);
 }

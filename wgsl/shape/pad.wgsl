@@ -5,10 +5,11 @@
 // out   (planes, out_height, out_width)
 // grid  TILE columns by 4 * WORKGROUP / TILE lines of all planes a workgroup (parts/plane_lines)
 // fuses -> out
-// turns 3
+// turns 4
 // uses  plane_lines
 
 alias T = f32;
+alias Column = u32;
 const WORKGROUP = 256u;
 const TILE = 64u;
 
@@ -32,7 +33,11 @@ fn load_x(i: u32) -> T { return x[params.x_offset + i]; }
 fn store_out(i: u32, value: T) { out[i] = value; }
 fn inside(at: i32, length: i32) -> i32 { return length - 1 - abs(length - 1 - abs(at)); }
 
-fn element(at: vec2<u32>, place: u32) -> T {
+fn of_column(column: u32) -> Column {
+    return u32(inside(i32(column) - i32(params.left), i32(params.in_width)));
+}
+
+fn element(at: vec2<u32>, place: Column) -> T {
     let row = inside(i32(at.y) - i32(params.top), i32(params.in_height));
     return load_x((at.x * params.in_height + u32(row)) * params.in_width + place);
 }
@@ -40,29 +45,5 @@ fn element(at: vec2<u32>, place: u32) -> T {
 @compute @workgroup_size(WORKGROUP)
 fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) count: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
-    let own = column_and_line(id.y * count.x + id.x, lane);
-    if (own.x >= params.out_width) {
-        return;
-    }
-    let place = u32(inside(i32(own.x) - i32(params.left), i32(params.in_width)));
-    let first = own.y * params.out_width + own.x;
-    var at = plane_and_row(own.y);
-    if (own.y + 3u < params.lines) {
-        let at_1 = row_below(at);
-        let at_2 = row_below(at_1);
-        let at_3 = row_below(at_2);
-        let value_0 = element(at, place);
-        let value_1 = element(at_1, place);
-        let value_2 = element(at_2, place);
-        let value_3 = element(at_3, place);
-        store_out(first, value_0);
-        store_out(first + params.out_width, value_1);
-        store_out(first + 2u * params.out_width, value_2);
-        store_out(first + 3u * params.out_width, value_3);
-        return;
-    }
-    for (var k = 0u; own.y + k < params.lines; k++) {
-        store_out(first + k * params.out_width, element(at, place));
-        at = row_below(at);
-    }
+    write_lines(id.y * count.x + id.x, lane);
 }
